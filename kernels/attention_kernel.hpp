@@ -1,0 +1,123 @@
+/// The arithmetic of one rank in one memory space: the seam between exact attention over many ranks and what
+/// computes it.
+///
+/// An implementation knows tensors, positions and masks, but no ranks. All calls of one kernel come from one
+/// thread; what runs inside a call is the implementation's business, but its bits may not depend on timing or
+/// on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "kernels/attention_mask.hpp"
+#include "kernels/tensor.hpp"
+
+namespace hcp {
+
+/// Which KV head a query head uses (GQA). A rank may hold any run of query heads and the KV heads they use.
+struct HeadMap {
+  std::int64_t first_query_head = 0;  ///< global index of the rank's query head 0
+  std::int64_t first_kv_head = 0;     ///< global index of the rank's KV head 0
+  std::int64_t queries_per_kv = 1;    ///< query heads that share one KV head, >= 1
+
+  [[nodiscard]] constexpr std::int64_t kv_head_of(std::int64_t local_query_head) const {
+    return (first_query_head + local_query_head) / queries_per_kv - first_kv_head;
+  }
+};
+
+/// What every block of one layer has in common.
+struct BlockRule {
+  const AttentionMask* mask = nullptr;
+  HeadMap heads;
+  float softmax_scale = 1.0F;
+};
+
+/// Rows of queries with their global positions.
+struct QueryBlock {
+  ConstTensorView q;                         ///< [rows, heads_q, dim_qk], storage type
+  std::span<const PositionRange> positions;  ///< of the rows, ascending; sizes sum to rows
+};
+
+/// Rows of keys and values with their global positions.
+struct KvBlock {
+  ConstTensorView k;                         ///< [rows, heads_kv, dim_qk], storage type
+  ConstTensorView v;                         ///< [rows, heads_kv, dim_v], storage type
+  std::span<const PositionRange> positions;  ///< of the rows, ascending; sizes sum to rows
+};
+
+/// Exact attention over the KV blocks folded in so far; {0, -inf} before the first.
+struct RunningOutput {
+  float* out = nullptr;  ///< [rows, heads_q, dim_v], normalised
+  float* lse = nullptr;  ///< [rows, heads_q], natural logarithm of the sum of exponentials; -inf where
+                         ///< nothing was seen
+};
+
+/// What the backward pass knows of a block of queries.
+struct GradientBlock {
+  QueryBlock query;
+  ConstTensorView dout;          ///< [rows, heads_q, dim_v], storage type
+  const float* lse = nullptr;    ///< [rows, heads_q], over all keys of the sequence
+  const float* delta = nullptr;  ///< [rows, heads_q], rowsum(dout * out) over all of dim_v
+  float* dq = nullptr;           ///< [rows, heads_q, dim_qk], added to
+};
+
+/// Gradients of a KV block, added to.
+struct KvGradient {
+  float* dk = nullptr;  ///< [rows, heads_kv, dim_qk]
+  float* dv = nullptr;  ///< [rows, heads_kv, dim_v]
+};
+
+/// A strided table of `rows` runs of `elements` elements each; `stride` is in elements of the table's own
+/// type.
+template <typename Byte>
+struct BasicRowTable {
+  Byte* data = nullptr;
+  DataType type = DataType::fp32;
+  std::int64_t stride = 0;
+};
+
+class AttentionKernel {
+ public:
+  virtual ~AttentionKernel() = default;
+  [[nodiscard]] virtual MemorySpace memory_space() const = 0;
+
+  /// s = softmax_scale * q k^T where the mask allows; folds softmax(s) v into `running`, which afterwards is
+  /// the exact attention over every block folded in. A row that sees no key of the block keeps its bits; -inf
+  /// merged with -inf is -inf.
+  /// @throws std::invalid_argument if shapes disagree
+  /// @source Dao 2023, arXiv:2307.08691, section 3.1
+  virtual void forward_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv,
+                             const RunningOutput& running) = 0;
+
+  /// Adds the block's share of dq, dk, dv. P = exp(s - lse) with the lse of the whole sequence, dS = P (dP -
+  /// delta). Rows with lse = -inf contribute nothing.
+  /// @throws std::invalid_argument if shapes disagree
+  /// @source Dao 2023, arXiv:2307.08691, section 3.1.2
+  virtual void backward_block(const BlockRule& rule, const GradientBlock& gradient, const KvBlock& kv,
+                              const KvGradient& kv_gradient) = 0;
+
+  /// delta[row, head] = sum over dim of out * dout; both [rows, heads, dim], storage type.
+  virtual void row_dot(ConstTensorView out, ConstTensorView dout, float* delta) = 0;
+
+  /// target[r, e] = source[r, e], converting types; r < rows, e < elements.
+  virtual void copy_rows(const BasicRowTable<const std::byte>& source, const BasicRowTable<std::byte>& target,
+                         std::int64_t rows, std::int64_t elements) = 0;
+
+  /// target[r, e] += source[r, e] in fp32; target.type is fp32.
+  virtual void add_rows(const BasicRowTable<const std::byte>& source, const BasicRowTable<std::byte>& target,
+                        std::int64_t rows, std::int64_t elements) = 0;
+
+  /// Sets `count` fp32 values.
+  virtual void fill(float* target, std::int64_t count, float value) = 0;
+};
+
+/// The host kernel with `threads` OpenMP threads.
+/// @throws std::invalid_argument if threads < 1
+[[nodiscard]] std::unique_ptr<AttentionKernel> make_cpu_attention_kernel(int threads);
+
+/// fp64 arithmetic inside, the same interface outside: the standard attention that the others are held
+/// against.
+[[nodiscard]] std::unique_ptr<AttentionKernel> make_reference_attention_kernel();
+
+}  // namespace hcp

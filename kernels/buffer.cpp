@@ -1,0 +1,120 @@
+#include "kernels/buffer.hpp"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "kernels/stopwatch.hpp"
+
+namespace hcp {
+namespace {
+
+constexpr std::size_t alignment_bytes = 64;  // one cache line, one AVX-512 register
+
+std::size_t index_of(MemoryCategory category) {
+  return static_cast<std::size_t>(category);
+}
+
+/// Freed blocks stay in the heap. By default glibc takes blocks of 32 MiB and more from the system and gives
+/// them back when freed, so each pass of each layer would pay the page faults of all its buffers again.
+bool keep_freed_blocks() {
+  return mallopt(M_MMAP_MAX, 0) == 1 && mallopt(M_TRIM_THRESHOLD, -1) == 1;
+}
+
+std::byte* allocate(std::size_t bytes) {
+  // Only speed depends on the answer: a libc that declines allocates all the same.
+  [[maybe_unused]] static const bool kept = keep_freed_blocks();
+  const std::size_t whole_lines = (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+  void* data = std::aligned_alloc(alignment_bytes, whole_lines);
+  if (data == nullptr) {
+    throw std::bad_alloc{};
+  }
+  return static_cast<std::byte*>(data);
+}
+
+}  // namespace
+
+std::string_view name_of(MemoryCategory category) {
+  constexpr std::array<std::string_view, memory_categories> names{
+      "qkv", "result", "accumulator", "saved", "kv_ring", "dkv_ring", "gathered", "head_scatter"};
+  return names.at(index_of(category));
+}
+
+void MemoryLedger::add(MemoryCategory category, std::int64_t bytes) {
+  const std::size_t i = index_of(category);
+  live_[i] += bytes;
+  live_total_ += bytes;
+  peak_[i] = std::max(peak_[i], live_[i]);
+  peak_total_ = std::max(peak_total_, live_total_);
+  changes_.push_back({now_s(), category, live_[i]});
+}
+
+void MemoryLedger::remove(MemoryCategory category, std::int64_t bytes) {
+  const std::size_t i = index_of(category);
+  if (bytes > live_[i]) {
+    throw std::logic_error{"memory ledger: " + std::to_string(bytes) + " B leave category " +
+                           std::string{name_of(category)} + ", which holds " + std::to_string(live_[i]) +
+                           " B"};
+  }
+  live_[i] -= bytes;
+  live_total_ -= bytes;
+  changes_.push_back({now_s(), category, live_[i]});
+}
+
+std::int64_t MemoryLedger::live(MemoryCategory category) const {
+  return live_[index_of(category)];
+}
+
+std::int64_t MemoryLedger::peak(MemoryCategory category) const {
+  return peak_[index_of(category)];
+}
+
+void MemoryLedger::reset_peaks() {
+  peak_ = live_;
+  peak_total_ = live_total_;
+}
+
+std::vector<MemoryLedger::Change> MemoryLedger::take_changes() {
+  return std::exchange(changes_, {});
+}
+
+Buffer::Buffer(MemoryLedger& ledger, MemoryCategory category, std::int64_t bytes)
+    : ledger_{&ledger}, category_{category}, bytes_{bytes} {
+  if (bytes < 0) {
+    throw std::logic_error{"a buffer of " + std::to_string(bytes) + " B"};
+  }
+  if (bytes > 0) {
+    data_ = allocate(static_cast<std::size_t>(bytes));
+    ledger.add(category, bytes);
+  }
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : ledger_{other.ledger_},
+      category_{other.category_},
+      data_{std::exchange(other.data_, nullptr)},
+      bytes_{std::exchange(other.bytes_, 0)} {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  // By way of a temporary, so that the old memory leaves the ledger here and not when `other` dies.
+  Buffer taken{std::move(other)};
+  std::swap(ledger_, taken.ledger_);
+  std::swap(category_, taken.category_);
+  std::swap(data_, taken.data_);
+  std::swap(bytes_, taken.bytes_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (data_ != nullptr) {
+    ledger_->remove(category_, bytes_);
+    std::free(data_);
+  }
+}
+
+}  // namespace hcp

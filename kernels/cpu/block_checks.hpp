@@ -1,0 +1,15 @@
+/// What must hold between the arguments of one block of attention.
+#pragma once
+
+#include "kernels/attention_kernel.hpp"
+
+namespace hcp {
+
+/// @throws std::invalid_argument that names the tensor, its value and what would be right: head dims are
+/// multiples of 8 from 8 to 256, positions ascend and count the rows, every query head has its KV head
+void check_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv);
+
+/// As above, and dout fits q and v.
+void check_gradient_block(const BlockRule& rule, const GradientBlock& gradient, const KvBlock& kv);
+
+}  // namespace hcp

@@ -1,0 +1,21 @@
+/// The instruction set that the host kernel runs on.
+#pragma once
+
+#include <string_view>
+
+#include "kernels/cpu/tile_functions.hpp"
+
+namespace hcp {
+
+/// The widest instruction set of this processor.
+[[nodiscard]] const TileFunctions& widest_tile_functions();
+
+/// What the environment variable HCP_CPU_ISA names (portable, avx2 or avx512), else the widest.
+/// @throws std::invalid_argument if it names something else or what the processor lacks
+[[nodiscard]] const TileFunctions& selected_tile_functions();
+
+/// Name of the selected instruction set, as HCP_CPU_ISA spells it.
+/// @throws std::invalid_argument as selected_tile_functions
+[[nodiscard]] std::string_view cpu_isa_name();
+
+}  // namespace hcp

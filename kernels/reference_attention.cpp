@@ -1,0 +1,228 @@
+#include "kernels/reference_attention.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/fp64_arithmetic.hpp"
+
+namespace hcp {
+namespace {
+
+constexpr std::int64_t tile_queries = 128;
+constexpr std::int64_t tile_keys = 128;
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+/// One value per (query, key) of a tile.
+using Tile = std::vector<double>;
+
+/// Columns [begin, end) of a tile.
+struct Columns {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  [[nodiscard]] std::int64_t size() const { return end - begin; }
+};
+
+/// The two runs of columns that each row of a tile sees.
+class VisibleColumns {
+ public:
+  VisibleColumns(const AttentionMask& mask, std::span<const std::int64_t> queries) {
+    for (const std::int64_t query : queries) {
+      seen_.push_back(mask.visible(query));
+      for (const PositionRange keys : seen_.back()) {
+        if (!keys.empty()) {
+          reach_ = {std::min(reach_.begin, keys.begin), std::max(reach_.end, keys.end)};
+        }
+      }
+    }
+    columns_.resize(seen_.size());
+  }
+
+  /// Moves to the tile of `keys`, ascending. False if no row sees any of them.
+  bool move_to(std::span<const std::int64_t> keys) {
+    if (keys.back() < reach_.begin || keys.front() >= reach_.end) {
+      return false;
+    }
+    bool any = false;
+    for (std::size_t row = 0; row < seen_.size(); ++row) {
+      for (std::size_t i = 0; i < 2; ++i) {
+        const auto column_at = [&](std::int64_t position) {
+          return std::ranges::lower_bound(keys, position) - keys.begin();
+        };
+        columns_[row][i] = {column_at(seen_[row][i].begin), column_at(seen_[row][i].end)};
+        any = any || columns_[row][i].size() > 0;
+      }
+    }
+    return any;
+  }
+
+  [[nodiscard]] const std::array<Columns, 2>& of_row(std::int64_t row) const {
+    return columns_[static_cast<std::size_t>(row)];
+  }
+
+ private:
+  std::vector<std::array<PositionRange, 2>> seen_;
+  std::vector<std::array<Columns, 2>> columns_;
+  PositionRange reach_{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+};
+
+/// Zeroes what stands between and outside of the runs.
+void clear_hidden(double* row, std::int64_t columns, const std::array<Columns, 2>& visible) {
+  std::int64_t cleared = 0;
+  for (const Columns& run : visible) {
+    if (run.size() > 0) {
+      std::fill(row + cleared, row + run.begin, 0.0);
+      cleared = run.end;
+    }
+  }
+  std::fill(row + cleared, row + columns, 0.0);
+}
+
+/// tile = a b^T; a [rows, depth] and b [columns, depth] row-major.
+void product_of_rows(Tile& tile, std::int64_t rows, std::int64_t columns, std::int64_t depth, const double* a,
+                     const double* b) {
+  std::fill(tile.begin(), tile.begin() + rows * columns, 0.0);
+  add_product(rows, columns, depth, {a, depth}, StridedMatrix{b, depth}.transposed(), RightFactor::values,
+              tile.data(), columns);
+}
+
+/// Calls work(visible, first query, queries, first key, keys) for every tile that is not empty.
+template <typename Work>
+void for_each_tile(const AttentionMask& mask, std::span<const std::int64_t> queries,
+                   std::span<const std::int64_t> keys, const Work& work) {
+  for (std::size_t query = 0; query < queries.size(); query += tile_queries) {
+    const auto tile_rows =
+        queries.subspan(query, std::min<std::size_t>(tile_queries, queries.size() - query));
+    VisibleColumns visible{mask, tile_rows};
+    for (std::size_t key = 0; key < keys.size(); key += tile_keys) {
+      const auto tile_columns = keys.subspan(key, std::min<std::size_t>(tile_keys, keys.size() - key));
+      if (visible.move_to(tile_columns)) {
+        work(visible, static_cast<std::int64_t>(query), std::ssize(tile_rows), static_cast<std::int64_t>(key),
+             std::ssize(tile_columns));
+      }
+    }
+  }
+}
+
+/// Turns the products q k^T of one row into exp(s - new maximum), and scales what was folded in before to the
+/// new maximum. @return the factor by which the sum of exponentials, 1 at the old lse, must be divided
+double fold_row(double* products, const std::array<Columns, 2>& visible, double softmax_scale, double* out,
+                std::int64_t dim_v, double& lse) {
+  double largest = minus_infinity;
+  for (const Columns& run : visible) {
+    const double of_run = maximum(products + run.begin, run.size());
+    largest = std::max(largest, run.size() > 0 ? softmax_scale * of_run : minus_infinity);
+  }
+  const double shift = std::max(largest, lse);
+  const double rescale = lse == minus_infinity ? 0.0 : std::exp(lse - shift);
+  double sum = rescale;
+  for (const Columns& run : visible) {
+    sum += exponentiate(products + run.begin, run.size(), softmax_scale, shift);
+  }
+  std::for_each(out, out + dim_v, [rescale](double& value) { value *= rescale; });
+  lse = shift + std::log(sum);
+  return sum;
+}
+
+/// products = P = exp(s - lse) where visible, 0 elsewhere.
+void probabilities(double* products, std::int64_t columns, const std::array<Columns, 2>& visible,
+                   double softmax_scale, double lse) {
+  if (lse == minus_infinity) {
+    std::fill(products, products + columns, 0.0);
+    return;
+  }
+  clear_hidden(products, columns, visible);
+  for (const Columns& run : visible) {
+    exponentiate(products + run.begin, run.size(), softmax_scale, lse);
+  }
+}
+
+}  // namespace
+
+void fold_reference_attention(const ReferenceHead& head, const ReferenceQueries& queries,
+                              const ReferenceKeys& keys, const ReferenceOutput& running) {
+  Tile scores(tile_queries * tile_keys);
+  std::array<double, tile_queries> sums{};
+  for_each_tile(*head.mask, queries.positions, keys.positions,
+                [&](const VisibleColumns& visible, std::int64_t query, std::int64_t rows, std::int64_t key,
+                    std::int64_t columns) {
+                  product_of_rows(scores, rows, columns, head.dim_qk, queries.q + query * head.dim_qk,
+                                  keys.k + key * head.dim_qk);
+                  double* const out = running.out + query * head.dim_v;
+                  for (std::int64_t row = 0; row < rows; ++row) {
+                    const auto& seen = visible.of_row(row);
+                    double* const products = scores.data() + row * columns;
+                    clear_hidden(products, columns, seen);
+                    const bool sees_none = seen[0].size() + seen[1].size() <= 0;
+                    sums[static_cast<std::size_t>(row)] =
+                        sees_none ? 1.0
+                                  : fold_row(products, seen, head.softmax_scale, out + row * head.dim_v,
+                                             head.dim_v, running.lse[query + row]);
+                  }
+                  add_product(rows, head.dim_v, columns, {scores.data(), columns},
+                              {keys.v + key * head.dim_v, head.dim_v}, RightFactor::values, out, head.dim_v);
+                  for (std::int64_t row = 0; row < rows; ++row) {
+                    const double sum = sums[static_cast<std::size_t>(row)];
+                    std::for_each(out + row * head.dim_v, out + (row + 1) * head.dim_v,
+                                  [sum](double& value) { value /= sum; });
+                  }
+                });
+}
+
+void fold_reference_gradient(const ReferenceHead& head, const ReferenceQueries& queries,
+                             const ReferenceOutputGradient& output, const ReferenceKeys& keys,
+                             const ReferenceGradient& gradient) {
+  Tile p(tile_queries * tile_keys);
+  Tile ds(tile_queries * tile_keys);
+  Tile ds_magnitude(tile_queries * tile_keys);
+  for_each_tile(*head.mask, queries.positions, keys.positions,
+                [&](const VisibleColumns& visible, std::int64_t query, std::int64_t rows, std::int64_t key,
+                    std::int64_t columns) {
+                  const double* const q = queries.q + query * head.dim_qk;
+                  const double* const dout = output.dout + query * head.dim_v;
+                  const double* const k = keys.k + key * head.dim_qk;
+                  product_of_rows(p, rows, columns, head.dim_qk, q, k);
+                  product_of_rows(ds, rows, columns, head.dim_v, dout, keys.v + key * head.dim_v);
+                  for (std::int64_t row = 0; row < rows; ++row) {
+                    probabilities(p.data() + row * columns, columns, visible.of_row(row), head.softmax_scale,
+                                  output.lse[query + row]);
+                    const double delta = output.delta[query + row];
+                    for (std::int64_t i = row * columns; i < (row + 1) * columns; ++i) {
+                      const auto pair = static_cast<std::size_t>(i);
+                      const double scaled_p = head.softmax_scale * p[pair];
+                      ds_magnitude[pair] = scaled_p * (std::abs(ds[pair]) + std::abs(delta));
+                      ds[pair] = scaled_p * (ds[pair] - delta);
+                    }
+                  }
+
+                  const auto add = [&](double* target, StridedMatrix weights, std::int64_t target_rows,
+                                       const double* factor, std::int64_t factor_rows, std::int64_t dim,
+                                       RightFactor kind) {
+                    if (target != nullptr) {
+                      add_product(target_rows, dim, factor_rows, weights, {factor, dim}, kind, target, dim);
+                    }
+                  };
+                  const auto at = [](double* data, std::int64_t first) {
+                    return data == nullptr ? data : data + first;
+                  };
+                  const StridedMatrix ds_by_query{ds.data(), columns};
+                  const StridedMatrix magnitude_by_query{ds_magnitude.data(), columns};
+                  const StridedMatrix p_by_query{p.data(), columns};
+                  add(at(gradient.dq, query * head.dim_qk), ds_by_query, rows, k, columns, head.dim_qk,
+                      RightFactor::values);
+                  add(at(gradient.dq_magnitude, query * head.dim_qk), magnitude_by_query, rows, k, columns,
+                      head.dim_qk, RightFactor::magnitudes);
+                  add(at(gradient.dk, key * head.dim_qk), ds_by_query.transposed(), columns, q, rows,
+                      head.dim_qk, RightFactor::values);
+                  add(at(gradient.dk_magnitude, key * head.dim_qk), magnitude_by_query.transposed(), columns,
+                      q, rows, head.dim_qk, RightFactor::magnitudes);
+                  add(at(gradient.dv, key * head.dim_v), p_by_query.transposed(), columns, dout, rows,
+                      head.dim_v, RightFactor::values);
+                  add(at(gradient.dv_magnitude, key * head.dim_v), p_by_query.transposed(), columns, dout,
+                      rows, head.dim_v, RightFactor::magnitudes);
+                });
+}
+
+}  // namespace hcp

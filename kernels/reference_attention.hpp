@@ -1,0 +1,71 @@
+/// Standard attention in fp64, the truth that every other result is held against.
+///
+/// One head at a time, block by block: keys are folded in chunk after chunk, and no more than one small tile
+/// of the scores exists. Tiles that the mask empties are not computed. Single-threaded.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "kernels/attention_mask.hpp"
+
+namespace hcp {
+
+/// What the tokens of one head have in common.
+struct ReferenceHead {
+  const AttentionMask* mask = nullptr;
+  double softmax_scale = 1.0;
+  std::int64_t dim_qk = 0;
+  std::int64_t dim_v = 0;
+};
+
+struct ReferenceQueries {
+  std::span<const std::int64_t> positions;  ///< of the rows
+  const double* q = nullptr;                ///< [rows, dim_qk]
+};
+
+struct ReferenceKeys {
+  std::span<const std::int64_t> positions;  ///< of the rows, strictly ascending
+  const double* k = nullptr;                ///< [rows, dim_qk]
+  const double* v = nullptr;                ///< [rows, dim_v]
+};
+
+/// Exact attention over the keys folded in so far; {0, -inf} before the first.
+struct ReferenceOutput {
+  double* out = nullptr;  ///< [query rows, dim_v], normalised
+  double* lse = nullptr;  ///< [query rows], natural logarithm; -inf where nothing was seen
+};
+
+/// What the gradient needs of a query besides q.
+struct ReferenceOutputGradient {
+  const double* dout = nullptr;   ///< [query rows, dim_v]
+  const double* lse = nullptr;    ///< [query rows], over all keys of the sequence
+  const double* delta = nullptr;  ///< [query rows], rowsum(dout * out)
+};
+
+/// Gradients, added to; nullptr where one is not wanted. The magnitudes are the same sums in absolute values,
+/// by which an error is measured where cancellation makes the gradient vanish.
+struct ReferenceGradient {
+  double* dq = nullptr;            ///< [query rows, dim_qk]: softmax_scale * sum P (dP - delta) k
+  double* dq_magnitude = nullptr;  ///< [query rows, dim_qk]: softmax_scale * sum P (|dP| + |delta|) |k|
+  double* dk = nullptr;            ///< [key rows, dim_qk]: softmax_scale * sum P (dP - delta) q
+  double* dk_magnitude = nullptr;  ///< [key rows, dim_qk]: softmax_scale * sum P (|dP| + |delta|) |q|
+  double* dv = nullptr;            ///< [key rows, dim_v]: sum P dout
+  double* dv_magnitude = nullptr;  ///< [key rows, dim_v]: sum P |dout|
+};
+
+/// s = softmax_scale * q k^T where the mask allows; folds softmax(s) v into `running`. A row that sees none
+/// of the keys keeps its bits.
+/// @source Milakov and Gimelshein 2018, arXiv:1805.02867, algorithm 3 (running maximum and sum)
+void fold_reference_attention(const ReferenceHead& head, const ReferenceQueries& queries,
+                              const ReferenceKeys& keys, const ReferenceOutput& running);
+
+/// Adds the share of these queries and keys to the gradients. P = exp(s - lse), dP = dout v^T. Rows with lse
+/// = -inf contribute nothing.
+/// @source Dao 2023, arXiv:2307.08691, section 3.1.2
+void fold_reference_gradient(const ReferenceHead& head, const ReferenceQueries& queries,
+                             const ReferenceOutputGradient& output, const ReferenceKeys& keys,
+                             const ReferenceGradient& gradient);
+
+}  // namespace hcp

@@ -1,0 +1,176 @@
+// The reference attention behind the interface of every kernel: fp64 inside, storage types and fp32 outside.
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/attention_kernel.hpp"
+#include "kernels/reference_attention.hpp"
+#include "kernels/row_operations.hpp"
+
+namespace hcp {
+namespace {
+
+using Doubles = std::vector<double>;
+
+std::vector<std::int64_t> expanded(std::span<const PositionRange> ranges) {
+  std::vector<std::int64_t> positions;
+  for (const PositionRange range : ranges) {
+    for (std::int64_t position = range.begin; position < range.end; ++position) {
+      positions.push_back(position);
+    }
+  }
+  return positions;
+}
+
+/// One head of a tensor as [rows, dim].
+Doubles head_of(ConstTensorView tensor, std::int64_t head) {
+  Doubles values(static_cast<std::size_t>(tensor.rows * tensor.dim));
+  std::vector<float> row(static_cast<std::size_t>(tensor.dim));
+  for (std::int64_t r = 0; r < tensor.rows; ++r) {
+    const std::int64_t element = (r * tensor.heads + head) * tensor.dim;
+    widen(tensor.type, tensor.data + element * static_cast<std::int64_t>(size_of(tensor.type)), row.data(),
+          row.size());
+    std::ranges::copy(row, values.begin() + r * tensor.dim);
+  }
+  return values;
+}
+
+/// A table of fp32 values [rows, heads, dim] that is read and written head by head.
+struct HeadTable {
+  std::int64_t rows;
+  std::int64_t heads;
+  std::int64_t dim;
+
+  [[nodiscard]] Doubles read(const float* table, std::int64_t head) const {
+    Doubles values;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const float* const first = table + (row * heads + head) * dim;
+      values.insert(values.end(), first, first + dim);
+    }
+    return values;
+  }
+
+  void write(const Doubles& values, float* table, std::int64_t head) const {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::transform(values.begin() + row * dim, values.begin() + (row + 1) * dim,
+                     table + (row * heads + head) * dim,
+                     [](double value) { return static_cast<float>(value); });
+    }
+  }
+
+  void add(const Doubles& values, float* table, std::int64_t head) const {
+    Doubles sums = read(table, head);
+    std::ranges::transform(sums, values, sums.begin(), std::plus{});
+    write(sums, table, head);
+  }
+};
+
+void check(bool right, const char* what) {
+  if (!right) {
+    throw std::invalid_argument{std::string{"attention block: "} + what};
+  }
+}
+
+void check_shapes(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv) {
+  check(rule.mask != nullptr, "a mask is needed");
+  check(query.q.rows == count_of(query.positions), "q has not one row per position");
+  check(kv.k.rows == count_of(kv.positions), "k has not one row per position");
+  check(kv.v.rows == kv.k.rows && kv.v.heads == kv.k.heads, "k and v differ in rows or heads");
+  check(query.q.dim == kv.k.dim, "q and k differ in their dimension");
+  for (std::int64_t head = 0; head < query.q.heads; ++head) {
+    const std::int64_t kv_head = rule.heads.kv_head_of(head);
+    check(kv_head >= 0 && kv_head < kv.k.heads, "a query head uses a KV head that the block does not hold");
+  }
+}
+
+/// One KV head and its positions in fp64.
+struct KvHead {
+  std::vector<std::int64_t> positions;
+  Doubles k;
+  Doubles v;
+
+  KvHead(const KvBlock& kv, std::int64_t head)
+      : positions{expanded(kv.positions)}, k{head_of(kv.k, head)}, v{head_of(kv.v, head)} {}
+  [[nodiscard]] ReferenceKeys view() const { return {positions, k.data(), v.data()}; }
+};
+
+ReferenceHead reference_head(const BlockRule& rule, const KvBlock& kv) {
+  return {rule.mask, static_cast<double>(rule.softmax_scale), kv.k.dim, kv.v.dim};
+}
+
+class ReferenceAttentionKernel final : public AttentionKernel {
+ public:
+  [[nodiscard]] MemorySpace memory_space() const override { return MemorySpace::host; }
+
+  void forward_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv,
+                     const RunningOutput& running) override {
+    check_shapes(rule, query, kv);
+    const std::vector<std::int64_t> positions = expanded(query.positions);
+    const HeadTable out_table{query.q.rows, query.q.heads, kv.v.dim};
+    const HeadTable lse_table{query.q.rows, query.q.heads, 1};
+    for (std::int64_t head = 0; head < query.q.heads; ++head) {
+      const KvHead keys{kv, rule.heads.kv_head_of(head)};
+      const Doubles q = head_of(query.q, head);
+      Doubles out = out_table.read(running.out, head);
+      Doubles lse = lse_table.read(running.lse, head);
+      fold_reference_attention(reference_head(rule, kv), {positions, q.data()}, keys.view(),
+                               {out.data(), lse.data()});
+      out_table.write(out, running.out, head);
+      lse_table.write(lse, running.lse, head);
+    }
+  }
+
+  void backward_block(const BlockRule& rule, const GradientBlock& gradient, const KvBlock& kv,
+                      const KvGradient& kv_gradient) override {
+    const QueryBlock& query = gradient.query;
+    check_shapes(rule, query, kv);
+    check(gradient.dout.rows == query.q.rows && gradient.dout.heads == query.q.heads &&
+              gradient.dout.dim == kv.v.dim,
+          "dout has not the shape of out");
+    const std::vector<std::int64_t> positions = expanded(query.positions);
+    const HeadTable row_table{query.q.rows, query.q.heads, 1};
+    const HeadTable dq_table{query.q.rows, query.q.heads, query.q.dim};
+    const HeadTable dk_table{kv.k.rows, kv.k.heads, kv.k.dim};
+    const HeadTable dv_table{kv.v.rows, kv.v.heads, kv.v.dim};
+    for (std::int64_t head = 0; head < query.q.heads; ++head) {
+      const std::int64_t kv_head = rule.heads.kv_head_of(head);
+      const KvHead keys{kv, kv_head};
+      const Doubles q = head_of(query.q, head);
+      const Doubles dout = head_of(gradient.dout, head);
+      const Doubles lse = row_table.read(gradient.lse, head);
+      const Doubles delta = row_table.read(gradient.delta, head);
+      Doubles dq(q.size());
+      Doubles dk(keys.k.size());
+      Doubles dv(keys.v.size());
+      fold_reference_gradient(reference_head(rule, kv), {positions, q.data()},
+                              {dout.data(), lse.data(), delta.data()}, keys.view(),
+                              {.dq = dq.data(), .dk = dk.data(), .dv = dv.data()});
+      dq_table.add(dq, gradient.dq, head);
+      dk_table.add(dk, kv_gradient.dk, kv_head);
+      dv_table.add(dv, kv_gradient.dv, kv_head);
+    }
+  }
+
+  void row_dot(ConstTensorView out, ConstTensorView dout, float* delta) override {
+    row_dot_host(out, dout, delta);
+  }
+  void copy_rows(const BasicRowTable<const std::byte>& source, const BasicRowTable<std::byte>& target,
+                 std::int64_t rows, std::int64_t elements) override {
+    copy_rows_host(source, target, rows, elements);
+  }
+  void add_rows(const BasicRowTable<const std::byte>& source, const BasicRowTable<std::byte>& target,
+                std::int64_t rows, std::int64_t elements) override {
+    add_rows_host(source, target, rows, elements);
+  }
+  void fill(float* target, std::int64_t count, float value) override { std::fill_n(target, count, value); }
+};
+
+}  // namespace
+
+std::unique_ptr<AttentionKernel> make_reference_attention_kernel() {
+  return std::make_unique<ReferenceAttentionKernel>();
+}
+
+}  // namespace hcp

@@ -1,0 +1,104 @@
+#include "kernels/row_operations.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace hcp {
+namespace {
+
+/// Elements that are converted at a time: small enough for the first-level cache.
+constexpr std::int64_t chunk_elements = 1024;
+using Chunk = std::array<float, chunk_elements>;
+
+template <typename Byte>
+Byte* element_of(const BasicRowTable<Byte>& table, std::int64_t row, std::int64_t element) {
+  return table.data + (row * table.stride + element) * static_cast<std::int64_t>(size_of(table.type));
+}
+
+/// Calls `work(first, count)` for the chunks of `elements` elements.
+template <typename Work>
+void for_each_chunk(std::int64_t elements, const Work& work) {
+  for (std::int64_t first = 0; first < elements; first += chunk_elements) {
+    work(first, std::min(chunk_elements, elements - first));
+  }
+}
+
+/// Sum of products in eight running sums, which the compiler may keep in one register without reordering.
+float dot(const float* a, const float* b, std::int64_t count) {
+  constexpr std::int64_t lanes = 8;
+  std::array<float, lanes> sums{};
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      sums[static_cast<std::size_t>(lane)] += a[i + lane] * b[i + lane];
+    }
+  }
+  for (; i < count; ++i) {
+    sums[static_cast<std::size_t>(i % lanes)] += a[i] * b[i];
+  }
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+}  // namespace
+
+void row_dot_host(ConstTensorView out, ConstTensorView dout, float* delta) {
+  if (out.rows != dout.rows || out.heads != dout.heads || out.dim != dout.dim) {
+    throw std::invalid_argument{"row_dot: out and dout differ in shape"};
+  }
+  Chunk left;
+  Chunk right;
+  for (std::int64_t row = 0; row < out.rows * out.heads; ++row) {
+    float sum = 0.0F;
+    for_each_chunk(out.dim, [&](std::int64_t first, std::int64_t count) {
+      const std::int64_t element = row * out.dim + first;
+      widen(out.type, out.data + element * static_cast<std::int64_t>(size_of(out.type)), left.data(),
+            static_cast<std::size_t>(count));
+      widen(dout.type, dout.data + element * static_cast<std::int64_t>(size_of(dout.type)), right.data(),
+            static_cast<std::size_t>(count));
+      sum += dot(left.data(), right.data(), count);
+    });
+    delta[row] = sum;
+  }
+}
+
+void copy_rows_host(const BasicRowTable<const std::byte>& source, const BasicRowTable<std::byte>& target,
+                    std::int64_t rows, std::int64_t elements) {
+  if (elements == 0) {
+    return;
+  }
+  Chunk values;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    if (source.type == target.type) {
+      std::memcpy(element_of(target, row, 0), element_of(source, row, 0),
+                  static_cast<std::size_t>(elements) * size_of(source.type));
+      continue;
+    }
+    for_each_chunk(elements, [&](std::int64_t first, std::int64_t count) {
+      widen(source.type, element_of(source, row, first), values.data(), static_cast<std::size_t>(count));
+      round_to(target.type, values.data(), element_of(target, row, first), static_cast<std::size_t>(count));
+    });
+  }
+}
+
+void add_rows_host(const BasicRowTable<const std::byte>& source, const BasicRowTable<std::byte>& target,
+                   std::int64_t rows, std::int64_t elements) {
+  if (target.type != DataType::fp32) {
+    throw std::invalid_argument{"add_rows: the target is " + std::string{name_of(target.type)} +
+                                "; sums are kept in fp32"};
+  }
+  Chunk addend;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for_each_chunk(elements, [&](std::int64_t first, std::int64_t count) {
+      widen(source.type, element_of(source, row, first), addend.data(), static_cast<std::size_t>(count));
+      auto* sum = reinterpret_cast<float*>(element_of(target, row, first));
+      for (std::int64_t i = 0; i < count; ++i) {
+        sum[i] += addend[static_cast<std::size_t>(i)];
+      }
+    });
+  }
+}
+
+}  // namespace hcp

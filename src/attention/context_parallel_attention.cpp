@@ -1,0 +1,235 @@
+#include "src/attention/context_parallel_attention.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "kernels/stopwatch.hpp"
+
+namespace hcp {
+
+std::string_view name_of(PhaseKind kind) {
+  switch (kind) {
+    case PhaseKind::compute:
+      return "compute";
+    case PhaseKind::post:
+      return "post";
+    case PhaseKind::wait:
+      return "wait";
+    case PhaseKind::pack:
+      return "pack";
+    case PhaseKind::copy:
+      return "copy";
+  }
+  return "?";
+}
+
+/// One pass over the program.
+class ContextParallelAttention::Execution {
+ public:
+  Execution(ContextParallelAttention& attention, const LayerTensors& tensors, Pass pass, Work work)
+      : a_{attention},
+        program_{attention.plan_.program(pass)},
+        pass_{pass},
+        work_{work},
+        open_(program_.transfers.size()) {
+    for (int id = 0; id < known_arrays; ++id) {
+      known_.push_back(tensors.view(static_cast<KnownArray>(id)));
+    }
+  }
+
+  void run(const ArrayLifetimes& lifetimes) {
+    for (std::size_t i = 0; i < program_.instructions.size(); ++i) {
+      for (const ArrayId id : lifetimes.made_before[i]) {
+        make(id);
+      }
+      const Instruction& instruction = program_.instructions[i];
+      phase_ = {.layer = a_.layer_,
+                .level = static_cast<std::int16_t>(instruction.level),
+                .step = static_cast<std::int16_t>(instruction.step),
+                .pass = pass_};
+      phase_.begin_s = now_s();
+      if (std::visit(*this, instruction.action)) {
+        phase_.end_s = now_s();
+        a_.log_.push_back(phase_);
+      }
+      for (const ArrayId id : lifetimes.freed_after[i]) {
+        a_.buffers_[index(id)] = Buffer{};
+      }
+    }
+  }
+
+  // Each returns whether it did anything.
+  bool operator()(const Post& post) {
+    if (work_ == Work::computation) {
+      return false;
+    }
+    const Transfer& transfer = program_.transfers[index(post.transfer)];
+    MessageSet messages;
+    for (const PlannedMessage& message : transfer.sends) {
+      messages.sends.push_back(bound(message));
+    }
+    for (const PlannedMessage& message : transfer.receives) {
+      messages.receives.push_back(bound(message));
+    }
+    messages.what = "layer " + std::to_string(a_.layer_) +
+                    (pass_ == Pass::forward ? ", forward" : ", backward") + ", level " +
+                    std::to_string(transfer.level) + ", step " + std::to_string(transfer.step);
+    open_[index(post.transfer)] = a_.transports_[index(transfer.communicator)]->post(messages);
+    record(PhaseKind::post, transfer.sends);
+    return true;
+  }
+
+  bool operator()(const Wait& wait) {
+    if (work_ == Work::computation) {
+      return false;
+    }
+    open_[index(wait.transfer)]->wait();
+    open_[index(wait.transfer)].reset();
+    record(PhaseKind::wait, program_.transfers[index(wait.transfer)].receives);
+    return true;
+  }
+
+  bool operator()(const Move& move) {
+    const BasicRowTable<const std::byte> from = table<const std::byte>(move.from);
+    const BasicRowTable<std::byte> to = table<std::byte>(move.to);
+    if (move.kind == Move::Kind::add) {
+      a_.kernel_.add_rows(from, to, move.rows, move.elements);
+    } else {
+      a_.kernel_.copy_rows(from, to, move.rows, move.elements);
+    }
+    phase_.kind = move.kind == Move::Kind::add ? PhaseKind::copy : PhaseKind::pack;
+    phase_.bytes = move.rows * move.elements * static_cast<std::int64_t>(size_of(from.type));
+    return true;
+  }
+
+  bool operator()(const Fill& fill) {
+    const ArrayPlan& array = a_.plan_.arrays[index(fill.array)];
+    // Zero has the same bits in every type, and only zero is filled into anything but fp32.
+    const std::int64_t bytes =
+        fill.rows * array.row_elements() * static_cast<std::int64_t>(size_of(array.type));
+    a_.kernel_.fill(as_floats(fill.array), bytes / static_cast<std::int64_t>(sizeof(float)), fill.value);
+    phase_.kind = PhaseKind::copy;
+    phase_.bytes = bytes;
+    return true;
+  }
+
+  bool operator()(const RowDot& dot) {
+    if (work_ == Work::communication) {
+      return false;
+    }
+    a_.kernel_.row_dot(view(dot.out), view(dot.dout), as_floats(dot.delta));
+    return true;
+  }
+
+  bool operator()(const Attend& attend) {
+    if (work_ == Work::communication) {
+      return false;
+    }
+    const AttentionArrays& arrays = a_.plan_.attention;
+    const PositionSet positions = positions_of(attend.query, a_.plan_.rows);
+    const QueryBlock query{view(arrays.q).row_slice(attend.query.first, attend.query.count), positions};
+    const std::int64_t keys = count_of(attend.positions);
+    const KvBlock kv{view(attend.k).row_slice(0, keys), view(attend.v).row_slice(0, keys), attend.positions};
+    if (pass_ == Pass::forward) {
+      a_.kernel_.forward_block(
+          a_.rule_, query, kv,
+          {float_row(arrays.running_out, attend.query.first), float_row(array_lse, attend.query.first)});
+      return true;
+    }
+    a_.kernel_.backward_block(a_.rule_,
+                              {.query = query,
+                               .dout = view(arrays.dout).row_slice(attend.query.first, attend.query.count),
+                               .lse = float_row(array_lse, attend.query.first),
+                               .delta = float_row(arrays.delta, attend.query.first),
+                               .dq = float_row(arrays.dq, attend.query.first)},
+                              kv, {as_floats(attend.dk), as_floats(attend.dv)});
+    return true;
+  }
+
+ private:
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+  void make(ArrayId id) {
+    const ArrayPlan& array = a_.plan_.arrays[index(id)];
+    a_.buffers_[index(id)] = Buffer{a_.ledger_, array.category, array.bytes()};
+  }
+
+  [[nodiscard]] TensorView view(ArrayId id) const {
+    if (id < known_arrays) {
+      return known_[index(id)];
+    }
+    const ArrayPlan& array = a_.plan_.arrays[index(id)];
+    return {a_.buffers_[index(id)].data(), array.type, array.rows, array.heads, array.dim};
+  }
+  [[nodiscard]] float* as_floats(ArrayId id) const { return reinterpret_cast<float*>(view(id).data); }
+  [[nodiscard]] float* float_row(ArrayId id, std::int64_t row) const {
+    return as_floats(id) + row * a_.plan_.arrays[index(id)].row_elements();
+  }
+  template <typename Byte>
+  [[nodiscard]] BasicRowTable<Byte> table(const Table& t) const {
+    const TensorView array = view(t.array);
+    return {array.data + t.offset * static_cast<std::int64_t>(size_of(array.type)), array.type, t.stride};
+  }
+  [[nodiscard]] Message bound(const PlannedMessage& planned) const {
+    Message message{.peer = planned.peer, .tag = static_cast<int>(planned.payload), .parts = {}};
+    for (const Part& part : planned.parts) {
+      message.parts.emplace_back(view(part.array).data + part.offset, static_cast<std::size_t>(part.bytes));
+    }
+    return message;
+  }
+  void record(PhaseKind kind, const std::vector<PlannedMessage>& messages) {
+    phase_.kind = kind;
+    for (const PlannedMessage& message : messages) {
+      phase_.bytes += message.bytes();
+    }
+    phase_.peer = messages.size() == 1 ? messages.front().peer_cp_rank : -1;
+  }
+
+  ContextParallelAttention& a_;
+  const Program& program_;
+  Pass pass_;
+  Work work_;
+  std::vector<TensorView> known_;
+  std::vector<std::optional<Ticket>> open_;
+  Phase phase_;
+};
+
+ContextParallelAttention::ContextParallelAttention(const ExchangePlan& plan, const BlockRule& rule,
+                                                   AttentionKernel& kernel,
+                                                   std::vector<Transport*> transports, MemoryLedger& ledger,
+                                                   PhaseLog& log, int layer)
+    : plan_{plan},
+      rule_{rule},
+      kernel_{kernel},
+      transports_{std::move(transports)},
+      ledger_{ledger},
+      log_{log},
+      layer_{layer},
+      forward_alone_{array_lifetimes(plan, Pass::forward, false)},
+      forward_saving_{array_lifetimes(plan, Pass::forward, true)},
+      backward_{array_lifetimes(plan, Pass::backward, false)},
+      buffers_(plan.arrays.size()) {
+  rule_.heads = plan.head_map;
+  if (transports_.size() != plan.communicators.size()) {
+    throw std::invalid_argument{"the plan uses " + std::to_string(plan.communicators.size()) +
+                                " communicators, but " + std::to_string(transports_.size()) +
+                                " transports are given"};
+  }
+  for (const Transport* transport : transports_) {
+    if (transport->memory_space() != kernel.memory_space()) {
+      throw std::invalid_argument{
+          "kernel and transport use different memory; both must be host or both device"};
+    }
+  }
+}
+
+void ContextParallelAttention::forward(const LayerTensors& tensors, bool backward_follows, Work work) {
+  Execution{*this, tensors, Pass::forward, work}.run(backward_follows ? forward_saving_ : forward_alone_);
+}
+
+void ContextParallelAttention::backward(const LayerTensors& tensors, Work work) {
+  Execution{*this, tensors, Pass::backward, work}.run(backward_);
+}
+
+}  // namespace hcp

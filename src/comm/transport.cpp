@@ -1,0 +1,39 @@
+#include "src/comm/transport.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+namespace hcp {
+
+std::int64_t Message::bytes() const {
+  std::size_t total = 0;
+  for (const std::span<std::byte> part : parts) total += part.size();
+  return static_cast<std::int64_t>(total);
+}
+
+Ticket::Ticket(Ticket&& other) noexcept
+    : transport_{std::exchange(other.transport_, nullptr)}, id_{other.id_} {}
+
+Ticket& Ticket::operator=(Ticket&& other) noexcept {
+  Ticket replaced{std::move(other)};
+  std::swap(transport_, replaced.transport_);
+  std::swap(id_, replaced.id_);
+  return *this;
+}
+
+Ticket::~Ticket() {
+  if (transport_ == nullptr || std::uncaught_exceptions() > 0) return;
+  std::fputs("hcp: messages were posted and never waited for\n", stderr);
+  std::abort();
+}
+
+void Ticket::wait() {
+  if (transport_ == nullptr)
+    throw std::logic_error{"a ticket was waited for twice, or after it was moved from"};
+  std::exchange(transport_, nullptr)->wait(id_);
+}
+
+}  // namespace hcp

@@ -1,0 +1,118 @@
+/// Writes the program of one rank: the recursion over visit levels, with a head swap before and after it.
+///
+/// ring, step s (forward):  post KV of step s+1 | visit the block of step s | wait
+/// ring, step s (backward): post KV of step s+1 and dKV of step s-1 | visit, filling dKV of step s | wait,
+/// add what came
+///   after the last step:   post dKV of the last step | (innermost) second half of the own block | wait, add
+/// all_gather:              post KV | wait | visit the gathered block | (backward) post dKV | wait, add in
+/// rank order
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/exchange/exchange_plan.hpp"
+#include "src/exchange/head_blocks.hpp"
+#include "src/exchange/visit_geometry.hpp"
+
+namespace hcp {
+
+/// A table whose rows hold `positions` in ascending order: `elements` of each row of an array.
+struct View {
+  ArrayId array = 0;
+  std::int64_t offset = 0;    ///< elements before the first row
+  std::int64_t stride = 0;    ///< elements from row to row
+  std::int64_t elements = 0;  ///< of a row
+  PositionSet positions{};
+};
+
+/// Keys and values, or their gradients.
+struct BlockView {
+  View k{};
+  View v{};
+  [[nodiscard]] const PositionSet& positions() const { return k.positions; }
+};
+
+class PlanBuilder {
+ public:
+  PlanBuilder(const LayerGeometry& geometry, int cp_rank);
+  [[nodiscard]] ExchangePlan build();
+
+ private:
+  // Arrays and views (plan_tables.cpp). An array is made at the first call with its name; its capacity grows
+  // to the largest number of rows that is asked for.
+  ArrayId array(const std::string& name, MemoryCategory category, DataType type, std::int64_t rows,
+                std::int64_t heads, std::int64_t dim);
+  [[nodiscard]] View view_of(ArrayId array, PositionSet positions) const;
+  [[nodiscard]] View heads_of(ArrayId array, PositionSet positions, HeadRange heads) const;
+  /// Rows of `elements` elements packed one after the other from element `offset` on.
+  [[nodiscard]] static View packed(ArrayId array, std::int64_t offset, std::int64_t elements,
+                                   PositionSet positions);
+  BlockView kv_block(const std::string& name, MemoryCategory category, DataType type,
+                     const PositionSet& positions);
+  /// `view`'s rows in `type`: itself if they are, else a rounded copy in an array of that name.
+  View rounded(const View& view, DataType type, const std::string& name, MemoryCategory category);
+
+  // Instructions (plan_tables.cpp)
+  void emit(decltype(Instruction::action) action);
+  void emit_transfer(Transfer transfer, const std::function<void()>& meanwhile = {});
+  void fill(ArrayId array, std::int64_t rows, float value);
+  void move(Move::Kind kind, const View& from, const View& to, const PositionSet& subset);
+  void move(Move::Kind kind, const BlockView& from, const BlockView& to, const PositionSet& subset);
+  /// Appends the rows `subset` of a view without gaps in its rows to a message, in ascending order.
+  void append_rows(std::vector<Part>& parts, const View& view, const PositionSet& subset) const;
+  [[nodiscard]] std::vector<Part> rows_of_block(const BlockView& block, const PositionSet& subset) const;
+  /// Adds a message to or from an attention rank of this rank's ring or gather, unless it is empty.
+  void add_message(std::vector<PlannedMessage>& list, int visit_level, int attention_rank, Payload payload,
+                   std::vector<Part> parts) const;
+  int communicator(const std::vector<int>& levels);
+
+  // The recursion over visit levels (plan_visits.cpp). `gradient` is what the visit adds to; null in forward.
+  void visit(int levels, const BlockView& block, const BlockView* gradient);
+  void ring(int level, const BlockView& block, const BlockView* gradient);
+  void gather(int level, const BlockView& block, const BlockView* gradient);
+  void attend(RowSpan query, const BlockView& block, const BlockView* gradient);
+  void add_kv_hop(Transfer& transfer, int level, int step, const BlockView& lent, const BlockView& holding,
+                  const BlockView& next) const;
+  /// What arrives with the gradients of one ring step: rows to pass on, and rows that are home.
+  struct Arrivals {
+    BlockView passing;
+    BlockView home;
+  };
+  Arrivals add_gradient_hop(Transfer& transfer, int level, int step, const BlockView& outgoing);
+  /// The block of an attention rank at a step of a level, the outer levels standing where they are.
+  [[nodiscard]] PositionSet block_at(int level, int attention_rank, int step) const;
+  [[nodiscard]] int neighbour(int level, int distance) const;
+  void stand_at(int level, int step);
+  /// The number of leading query rows that see half of the area visible in `positions`.
+  [[nodiscard]] std::int64_t half_of(const PositionSet& positions) const;
+
+  // The whole layer, and the head swap around the visits (plan_head_swap.cpp)
+  void plan_forward();
+  void plan_backward();
+  struct Scattered;
+  struct Collected;
+  void scatter(Payload payload, const std::vector<Scattered>& tensors);
+  void collect(Payload payload, const std::vector<Collected>& tensors);
+  void collect_gradients(const View& dq, const BlockView& gradient);
+  [[nodiscard]] const PositionSet& shard_of_member(int member) const;
+  [[nodiscard]] HeadRange query_heads(int member) const;
+  [[nodiscard]] SharedHeads kv_heads(int member) const;
+  [[nodiscard]] bool swaps() const { return sets_.swap_members() > 1; }
+
+  const LayerGeometry& geometry_;
+  const VisitGeometry sets_;
+  const int cp_rank_;
+  const int attention_rank_;
+  const int swap_member_;
+  ExchangePlan plan_;
+  std::map<std::string, ArrayId> by_name_;
+  Program* program_ = nullptr;
+  std::vector<int> steps_;  ///< of each visit level while the recursion runs
+  int current_level_ = -1;  ///< scheme level and step of what is emitted
+  int current_step_ = 0;
+};
+
+}  // namespace hcp

@@ -1,0 +1,42 @@
+/// The sizes of one attention problem with every default filled in, and what sizes are possible.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/job/job_config.hpp"
+
+namespace hcp {
+
+struct ProblemShape {
+  std::int64_t seq_length = 0;            ///< tokens of one row
+  std::int64_t micro_batch_size = 1;      ///< rows, packed one after the other
+  std::vector<std::int64_t> doc_lengths;  ///< of one row, sums to seq_length
+  std::int64_t query_heads = 0;           ///< of the model, before tensor parallelism
+  std::int64_t kv_heads = 0;
+  std::int64_t kv_channels = 0;
+  std::int64_t v_channels = 0;
+
+  /// Of all rows together.
+  [[nodiscard]] std::int64_t tokens() const { return micro_batch_size * seq_length; }
+  /// [documents of all rows + 1], from 0 to tokens().
+  [[nodiscard]] std::vector<std::int64_t> document_offsets() const;
+  /// 1 / sqrt(kv_channels)
+  [[nodiscard]] float softmax_scale() const;
+  friend bool operator==(const ProblemShape&, const ProblemShape&) = default;
+};
+
+/// The shape that the options alone describe.
+/// @throws std::invalid_argument that names the options that are missing, or for an impossible shape
+[[nodiscard]] ProblemShape shape_from_options(const JobConfig& config);
+
+/// The shape of an input file, held against what the user said besides.
+/// @param file as it was read; one row, doc_lengths empty where the file has none
+/// @throws std::invalid_argument if an option disagrees with the file, or for an impossible shape
+[[nodiscard]] ProblemShape shape_from_file(const JobConfig& config, ProblemShape file);
+
+/// Puts the sizes of `shape` into the options, so that describe() tells them all.
+void set_shape(JobConfig& config, const ProblemShape& shape);
+
+}  // namespace hcp

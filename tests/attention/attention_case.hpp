@@ -1,0 +1,92 @@
+/// One attention problem under one scheme on the ranks of a test, and the answer that it must give.
+///
+/// The answer is dense fp64 arithmetic on the whole problem with a mask built from its definition, not from
+/// intervals.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/buffer.hpp"
+#include "kernels/position_ranges.hpp"
+#include "src/attention/context_parallel_attention.hpp"
+#include "src/comm/mpi_transport.hpp"
+#include "topology/mpi_environment.hpp"
+#include "topology/sequence_partition.hpp"
+
+namespace hcp {
+
+struct Problem {
+  std::vector<std::int64_t> documents;  ///< lengths
+  bool causal = false;
+  std::int64_t heads_q = 1;
+  std::int64_t heads_kv = 1;
+  std::int64_t dim_qk = 8;
+  std::int64_t dim_v = 8;
+  DataType type = DataType::fp32;
+  std::uint64_t seed = 1;
+
+  [[nodiscard]] std::int64_t tokens() const;
+  [[nodiscard]] float scale() const;
+  [[nodiscard]] AttentionMask mask() const;
+  [[nodiscard]] std::string describe() const;
+};
+
+/// All tokens, all heads; inputs are exactly representable in the problem's type.
+struct Answer {
+  std::vector<float> q, k, v, dout;               // [tokens, heads, dim]
+  std::vector<double> out, lse, dq, dk, dv;       // lse [tokens, heads_q]
+  std::vector<double> dq_size, dk_size, dv_size;  // the same sums in absolute values
+};
+
+/// Collective: the heads are shared out over the ranks. Every rank gets the whole answer.
+[[nodiscard]] Answer solve(const Problem& problem, const MpiCommunicator& comm);
+
+struct Setting {
+  std::vector<Level> levels;  ///< sizes > 1
+  Partition partition = Partition::zigzag;
+  DataType gradient_wire = DataType::fp32;
+  int threads = 1;
+  std::optional<std::uint64_t> delay_seed;  ///< random delays on every transfer
+
+  [[nodiscard]] std::string describe() const;
+};
+
+/// What one rank holds afterwards, and what its transports counted.
+struct LocalResult {
+  ExchangePlan plan;
+  PositionSet shard;
+  std::vector<std::vector<std::byte>> tensors;  ///< out, dq, dk, dv, lse as they lie in memory
+  std::int64_t counted_bytes = 0;
+  std::int64_t counted_messages = 0;
+  std::array<std::int64_t, memory_categories> peaks{};
+  std::int64_t peak_total = 0;
+};
+
+/// Collective. Forward and backward, twice when `repeat`, with the production plan, transports and attention.
+[[nodiscard]] LocalResult run_case(const Problem& problem, const Setting& setting, const Answer& answer,
+                                   const MpiCommunicator& comm);
+
+/// Largest error of this rank over out, lse, dq, dk, dv and over the ranges of its rows: ||x - ref|| /
+/// max(||ref||, ||m||). Infinite where -inf or NaN do not match.
+struct CaseErrors {
+  double worst = 0.0;
+  std::string where;
+};
+[[nodiscard]] CaseErrors errors_of(const Problem& problem, const Answer& answer, const LocalResult& result);
+
+/// Bytes and messages that this rank's plan sends in both passes, by CP rank of the receiver.
+struct PlannedTraffic {
+  std::int64_t bytes = 0;
+  std::int64_t messages = 0;
+  bool operator==(const PlannedTraffic&) const = default;
+};
+[[nodiscard]] std::vector<PlannedTraffic> planned_traffic(const ExchangePlan& plan, int cp_size);
+
+/// Every single, every ordered pair over every factorisation and (for 8) the three triples of `ranks` ranks.
+[[nodiscard]] std::vector<std::vector<Level>> schemes_on(int ranks);
+
+}  // namespace hcp

@@ -1,0 +1,158 @@
+/// Every scheme on this many ranks, forward and backward, against fp64; and its bytes as MPI saw them against
+/// the plan.
+///
+/// A sample with fixed seeds; HCP_TEST_EXHAUSTIVE=1 runs everything.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+
+#include "tests/attention/attention_case.hpp"
+#include "tests/harness/pmpi_counter.hpp"
+#include "topology/mpi_collectives.hpp"
+
+namespace hcp {
+namespace {
+
+bool exhaustive() {
+  return std::getenv("HCP_TEST_EXHAUSTIVE") != nullptr;
+}
+
+double tolerance(DataType type) {
+  switch (type) {
+    case DataType::fp32:
+      return 2e-6;
+    case DataType::bf16:
+      return 1e-2;
+    case DataType::fp16:
+      return 2e-3;
+  }
+  return 0.0;
+}
+
+std::int64_t swap_members(const std::vector<Level>& levels) {
+  return Scheme{levels}.a2a_size();
+}
+
+/// Lengths that divide nothing, shards without tokens, documents without tokens, many short documents.
+std::vector<std::vector<std::int64_t>> document_lists() {
+  return {{1},
+          {2, 1},
+          {7},
+          {64},
+          {4, 3},
+          {11},
+          {13},
+          {33},
+          {16, 24, 0, 0, 57},
+          {137, 41, 89},
+          {250},
+          {301},
+          {0, 5, 0, 1, 1, 30, 2, 0, 64},
+          {3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}};
+}
+
+struct HeadShape {
+  std::int64_t heads_q, heads_kv, dim_qk, dim_v;
+};
+
+class AttentionMatrix : public testing::Test {
+ protected:
+  void check(const Problem& problem, const Setting& setting, const Answer& answer) {
+    SCOPED_TRACE(problem.describe() + "; " + setting.describe());
+    reset_mpi_traffic();
+    const MpiTrafficSeen before = mpi_traffic_seen();
+    const LocalResult result = run_case(problem, setting, answer, comm_);
+    const MpiTrafficSeen seen = mpi_traffic_seen();
+
+    const CaseErrors errors = errors_of(problem, answer, result);
+    EXPECT_LE(errors.worst, tolerance(problem.type)) << errors.where;
+    worst_ = std::max(worst_, errors.worst);
+
+    PlannedTraffic planned_total;
+    const std::vector<PlannedTraffic> planned = planned_traffic(result.plan, comm_.size());
+    for (int rank = 0; rank < comm_.size(); ++rank) {
+      const PlannedTraffic& to = planned[static_cast<std::size_t>(rank)];
+      planned_total.bytes += to.bytes;
+      planned_total.messages += to.messages;
+      const auto found = seen.sent.find(rank);
+      const MpiTraffic counted = found == seen.sent.end() ? MpiTraffic{} : found->second;
+      EXPECT_EQ(counted.bytes, to.bytes) << "to rank " << rank;
+      EXPECT_EQ(counted.messages, to.messages) << "to rank " << rank;
+    }
+    EXPECT_EQ(result.counted_bytes, planned_total.bytes);
+    EXPECT_EQ(result.counted_messages, planned_total.messages);
+
+    const ExchangePlan* const plan = &result.plan;
+    const MemoryPeaks peaks = planned_memory({&plan, 1}, PassSelection::both);
+    EXPECT_EQ(result.peaks, peaks.by_category);
+    EXPECT_EQ(result.peak_total, peaks.total);
+    ++cases_;
+  }
+
+  void report(const char* what, DataType type) const {
+    if (const double worst = all_reduce(comm_, Reduction::max, worst_); comm_.rank() == 0) {
+      std::printf("%s, %d ranks: %d cases, worst error %.2e, tolerance %.0e\n", what, comm_.size(), cases_,
+                  worst, tolerance(type));
+    }
+  }
+
+  MpiCommunicator comm_ = MpiCommunicator::duplicate(MPI_COMM_WORLD);
+  int cases_ = 0;
+  double worst_ = 0.0;
+};
+
+TEST_F(AttentionMatrix, Fp32) {
+  const std::vector<HeadShape> shapes{{8, 8, 8, 8}, {8, 2, 16, 8}, {28, 7, 8, 8}, {8, 1, 8, 24}};
+  std::mt19937 random{20};
+  const auto schemes = schemes_on(comm_.size());
+  std::uint64_t seed = 1;
+  for (const auto& documents : document_lists()) {
+    for (const bool causal : {false, true}) {
+      for (const HeadShape& shape : shapes) {
+        const Problem problem{documents,    causal,      shape.heads_q,  shape.heads_kv,
+                              shape.dim_qk, shape.dim_v, DataType::fp32, seed++};
+        const bool sampled = exhaustive() || random() % 2 == 0;
+        if (!sampled) {
+          continue;
+        }
+        const Answer answer = solve(problem, comm_);
+        for (const auto& levels : schemes) {
+          if (swap_members(levels) > problem.heads_q) {
+            continue;
+          }
+          const bool contiguous = random() % 4 == 0;
+          if (!exhaustive() && random() % 3 != 0) {
+            continue;
+          }
+          check(problem,
+                {.levels = levels,
+                 .partition = contiguous ? Partition::contiguous : Partition::zigzag,
+                 .delay_seed = {}},
+                answer);
+        }
+      }
+    }
+  }
+  report("fp32", DataType::fp32);
+}
+
+TEST_F(AttentionMatrix, ShortStorageTypes) {
+  for (const DataType type : {DataType::bf16, DataType::fp16}) {
+    worst_ = 0.0;
+    std::uint64_t seed = 1000;
+    for (const auto& documents : std::vector<std::vector<std::int64_t>>{{137, 41, 89}, {33}, {250}}) {
+      const Problem problem{documents, seed % 2 == 0, 8, 2, 16, 8, type, seed++};
+      const Answer answer = solve(problem, comm_);
+      for (const auto& levels : schemes_on(comm_.size())) {
+        check(problem, {.levels = levels, .delay_seed = {}}, answer);
+      }
+    }
+    report(name_of(type).data(), type);
+  }
+}
+
+}  // namespace
+}  // namespace hcp

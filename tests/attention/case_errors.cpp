@@ -1,0 +1,119 @@
+// Errors, traffic and the list of schemes: what a case is held against.
+#include <cmath>
+#include <limits>
+
+#include "tests/attention/attention_case.hpp"
+
+namespace hcp {
+namespace {
+
+struct Norms {
+  double error = 0.0;
+  double reference = 0.0;
+  double size = 0.0;
+
+  void add(double x, double ref, double m) {
+    if (std::isinf(ref) || std::isnan(x) || std::isinf(x)) {
+      if (x != ref) {
+        error = std::numeric_limits<double>::infinity();
+      }
+      return;
+    }
+    error += (x - ref) * (x - ref);
+    reference += ref * ref;
+    size += m * m;
+  }
+  [[nodiscard]] double relative() const {
+    if (error == 0.0) {
+      return 0.0;
+    }
+    return std::sqrt(error) / std::sqrt(std::max(reference, size));
+  }
+};
+
+}  // namespace
+
+CaseErrors errors_of(const Problem& p, const Answer& answer, const LocalResult& result) {
+  CaseErrors errors;
+  struct Checked {
+    const char* name;
+    const std::vector<double>& reference;
+    const std::vector<double>* size;
+    std::int64_t heads;
+    std::int64_t dim;
+  };
+  const std::vector<Checked> checked{{"out", answer.out, nullptr, p.heads_q, p.dim_v},
+                                     {"dq", answer.dq, &answer.dq_size, p.heads_q, p.dim_qk},
+                                     {"dk", answer.dk, &answer.dk_size, p.heads_kv, p.dim_qk},
+                                     {"dv", answer.dv, &answer.dv_size, p.heads_kv, p.dim_v},
+                                     {"lse", answer.lse, nullptr, p.heads_q, 1}};
+  for (std::size_t t = 0; t < checked.size(); ++t) {
+    const Checked& tensor = checked[t];
+    const bool is_lse = t == 4;
+    const DataType type = is_lse ? DataType::fp32 : p.type;
+    const PositionSet& rows = is_lse ? result.plan.rows : result.shard;
+    const std::int64_t first_head = is_lse ? result.plan.first_head_q : 0;
+    const std::int64_t heads = is_lse ? result.plan.heads_q : tensor.heads;
+    std::vector<float> values(result.tensors[t].size() / size_of(type));
+    widen(type, result.tensors[t].data(), values.data(), values.size());
+    std::size_t next = 0;
+    for (const PositionRange& range : rows) {
+      Norms norms;
+      for (std::int64_t token = range.begin; token < range.end; ++token) {
+        for (std::int64_t e = 0; e < heads * tensor.dim; ++e) {
+          const auto place = static_cast<std::size_t>((token * tensor.heads + first_head) * tensor.dim + e);
+          norms.add(values.at(next++), tensor.reference.at(place),
+                    tensor.size ? tensor.size->at(place) : 0.0);
+        }
+      }
+      if (const double error = norms.relative(); !(error <= errors.worst)) {
+        errors = {error, std::string{tensor.name} + " of tokens " + std::to_string(range.begin) + ".." +
+                             std::to_string(range.end)};
+      }
+    }
+  }
+  return errors;
+}
+
+std::vector<PlannedTraffic> planned_traffic(const ExchangePlan& plan, int cp_size) {
+  std::vector<PlannedTraffic> traffic(static_cast<std::size_t>(cp_size));
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    for (const Transfer& transfer : plan.program(pass).transfers) {
+      for (const PlannedMessage& message : transfer.sends) {
+        PlannedTraffic& to = traffic.at(static_cast<std::size_t>(message.peer_cp_rank));
+        to.bytes += message.bytes();
+        ++to.messages;
+      }
+    }
+  }
+  return traffic;
+}
+
+std::vector<std::vector<Level>> schemes_on(int ranks) {
+  constexpr Algorithm algorithms[] = {Algorithm::p2p, Algorithm::all_gather, Algorithm::a2a};
+  if (ranks == 1) {
+    return {{}};
+  }
+  std::vector<std::vector<Level>> schemes;
+  for (const Algorithm only : algorithms) {
+    schemes.push_back({{only, ranks}});
+  }
+  for (int inner = 2; inner < ranks; ++inner) {
+    if (ranks % inner != 0 || ranks / inner < 2) {
+      continue;
+    }
+    for (const Algorithm a : algorithms) {
+      for (const Algorithm b : algorithms) {
+        schemes.push_back({{a, inner}, {b, ranks / inner}});
+      }
+    }
+  }
+  if (ranks == 8) {
+    schemes.push_back({{Algorithm::p2p, 2}, {Algorithm::a2a, 2}, {Algorithm::p2p, 2}});
+    schemes.push_back({{Algorithm::a2a, 2}, {Algorithm::all_gather, 2}, {Algorithm::p2p, 2}});
+    schemes.push_back({{Algorithm::a2a, 2}, {Algorithm::p2p, 2}, {Algorithm::a2a, 2}});
+  }
+  return schemes;
+}
+
+}  // namespace hcp

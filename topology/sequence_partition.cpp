@@ -1,0 +1,163 @@
+#include "topology/sequence_partition.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace hcp {
+
+namespace {
+
+/// Sum of the lengths, after they were found to be usable.
+std::int64_t checked_token_count(std::span<const std::int64_t> document_lengths) {
+  std::int64_t tokens = 0;
+  for (const std::int64_t length : document_lengths) {
+    if (length < 0) {
+      throw std::invalid_argument{"document length " + std::to_string(length) + "; it must be at least 0"};
+    }
+    if (length > std::numeric_limits<std::int64_t>::max() - tokens) {
+      throw std::invalid_argument{"the document lengths add up to more than 2^63 − 1 tokens"};
+    }
+    tokens += length;
+  }
+  return tokens;
+}
+
+/// Deals the spare tokens of document after document, remembering who has received fewest.
+class SpareTokens {
+ public:
+  explicit SpareTokens(std::size_t shards) : received_(shards, 0), lengthened_(shards, 0) {}
+
+  /// For the next document: how many chunks of each shard get one more token, [shard] with 0, 1 or 2.
+  /// @param spare below 2·shards
+  const std::vector<int>& deal(std::int64_t spare) {
+    std::fill(lengthened_.begin(), lengthened_.end(), 0);
+    if (spare == 0) {
+      return lengthened_;
+    }
+    // Level by level from the fewest, lowest shard first. Shards never differ by more than one, so a document
+    // takes at most three levels.
+    for (std::int64_t level = *std::min_element(received_.begin(), received_.end()); spare > 0; ++level) {
+      for (std::size_t shard = 0; shard < received_.size() && spare > 0; ++shard) {
+        if (received_[shard] == level && lengthened_[shard] < 2) {
+          ++received_[shard];
+          ++lengthened_[shard];
+          --spare;
+        }
+      }
+    }
+    return lengthened_;
+  }
+
+ private:
+  std::vector<std::int64_t> received_;  // all documents; the rest of a document is equal for all shards
+  std::vector<int> lengthened_;
+};
+
+std::vector<std::vector<TokenRange>> zigzag_ranges(std::span<const std::int64_t> document_lengths,
+                                                   std::size_t shards) {
+  std::vector<std::vector<TokenRange>> ranges(shards);
+  SpareTokens spare_tokens{shards};
+  const auto chunks = static_cast<std::int64_t>(2 * shards);
+  std::int64_t begin = 0;
+  const auto append_chunk = [&](std::size_t shard, std::int64_t size) {
+    std::vector<TokenRange>& held = ranges[shard];
+    if (size == 0) {
+      return;
+    }
+    if (!held.empty() && held.back().end == begin) {
+      held.back().end += size;
+    } else {
+      held.push_back({begin, begin + size});
+    }
+    begin += size;
+  };
+  for (const std::int64_t length : document_lengths) {
+    const std::int64_t chunk_size = length / chunks;
+    const std::vector<int>& lengthened = spare_tokens.deal(length % chunks);
+    for (std::size_t shard = 0; shard < shards; ++shard) {
+      append_chunk(shard, chunk_size + (lengthened[shard] > 0 ? 1 : 0));
+    }
+    for (std::size_t shard = shards; shard-- > 0;) {
+      append_chunk(shard, chunk_size + (lengthened[shard] > 1 ? 1 : 0));
+    }
+  }
+  return ranges;
+}
+
+std::vector<std::vector<TokenRange>> contiguous_ranges(std::int64_t tokens, std::size_t shards) {
+  std::vector<std::vector<TokenRange>> ranges(shards);
+  const std::int64_t size = tokens / static_cast<std::int64_t>(shards);
+  std::int64_t longer = tokens % static_cast<std::int64_t>(shards);
+  std::int64_t begin = 0;
+  for (std::vector<TokenRange>& held : ranges) {
+    const std::int64_t end = begin + size + (longer > 0 ? 1 : 0);
+    if (end > begin) {
+      held.push_back({begin, end});
+    }
+    begin = end;
+    --longer;
+  }
+  return ranges;
+}
+
+}  // namespace
+
+std::string_view name_of(Partition partition) {
+  return partition == Partition::zigzag ? "zigzag" : "contiguous";
+}
+
+Partition partition_from_name(std::string_view name) {
+  for (const Partition partition : {Partition::zigzag, Partition::contiguous}) {
+    if (name == name_of(partition)) {
+      return partition;
+    }
+  }
+  throw std::invalid_argument{"partition \"" + std::string{name} + "\"; it must be zigzag or contiguous"};
+}
+
+SequencePartition::SequencePartition(Partition partition, std::span<const std::int64_t> document_lengths,
+                                     int shards)
+    : tokens_{checked_token_count(document_lengths)} {
+  if (shards < 1) {
+    throw std::invalid_argument{"number of shards = " + std::to_string(shards) + "; it must be at least 1"};
+  }
+  const auto shard_count = static_cast<std::size_t>(shards);
+  ranges_ = partition == Partition::zigzag ? zigzag_ranges(document_lengths, shard_count)
+                                           : contiguous_ranges(tokens_, shard_count);
+  for (int shard = 0; shard < shards; ++shard) {
+    std::int64_t row = 0;
+    for (const TokenRange& range : ranges_of(shard)) {
+      places_.push_back({range.begin, {shard, row}});
+      row += range.size();
+    }
+  }
+  std::sort(places_.begin(), places_.end(),
+            [](const PlacedRange& a, const PlacedRange& b) { return a.begin < b.begin; });
+}
+
+std::int64_t SequencePartition::tokens_of(int shard) const {
+  std::int64_t tokens = 0;
+  for (const TokenRange& range : ranges_of(shard)) {
+    tokens += range.size();
+  }
+  return tokens;
+}
+
+const std::vector<TokenRange>& SequencePartition::ranges_of(int shard) const {
+  return ranges_.at(static_cast<std::size_t>(shard));
+}
+
+TokenPlace SequencePartition::place_of(std::int64_t token) const {
+  if (token < 0 || token >= tokens_) {
+    throw std::out_of_range{"token " + std::to_string(token) + " of " + std::to_string(tokens_)};
+  }
+  const auto after =
+      std::upper_bound(places_.begin(), places_.end(), token,
+                       [](std::int64_t t, const PlacedRange& range) { return t < range.begin; });
+  const PlacedRange& range = *std::prev(after);
+  return {range.first.shard, range.first.row + (token - range.begin)};
+}
+
+}  // namespace hcp

@@ -1,0 +1,77 @@
+/// Which tokens a shard of the sequence holds. Pure arithmetic; which rank has which shard: level_digits.hpp.
+///
+///   zigzag, 2 shards, documents of 8 and 8 tokens (4 chunks each; shard r gets chunks r and 3−r):
+///     token   0 1 2 3 4 5 6 7 | 8 9 10 11 12 13 14 15
+///     shard   0 0 1 1 1 1 0 0 | 0 0  1  1  1  1  0  0
+///   contiguous:
+///     shard   0 0 0 0 0 0 0 0 | 1 1  1  1  1  1  1  1
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace hcp {
+
+enum class Partition {
+  /// Each document is cut into 2·shards chunks, and shard r gets chunks r and 2·shards−1−r, which balances
+  /// causal masks. Chunk sizes differ by at most one; spare tokens go one by one to the shard that holds
+  /// fewest tokens so far and still has an unlengthened chunk in this document, ties to the lowest, its first
+  /// chunk first. Shard sizes then differ by at most one, too.
+  zigzag,
+  /// The whole stream of tokens in equal parts, the first ones one token longer: short documents mostly stay
+  /// whole.
+  contiguous,
+};
+
+/// "zigzag", "contiguous".
+[[nodiscard]] std::string_view name_of(Partition partition);
+
+/// @throws std::invalid_argument that lists the names
+[[nodiscard]] Partition partition_from_name(std::string_view name);
+
+/// Global tokens [begin, end), counted over all documents.
+struct TokenRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  [[nodiscard]] constexpr std::int64_t size() const { return end - begin; }
+  friend bool operator==(const TokenRange&, const TokenRange&) = default;
+};
+
+/// Where a token is stored.
+struct TokenPlace {
+  int shard = 0;
+  std::int64_t row = 0;  ///< in the shard, whose rows are in ascending token order
+  friend bool operator==(const TokenPlace&, const TokenPlace&) = default;
+};
+
+class SequencePartition {
+ public:
+  /// Any lengths: shards may be uneven or empty, documents may be empty. Takes O(documents·shards) time.
+  /// @param document_lengths tokens of each document, in order
+  /// @throws std::invalid_argument if a length is negative, their sum overflows, or shards is below 1
+  SequencePartition(Partition partition, std::span<const std::int64_t> document_lengths, int shards);
+
+  [[nodiscard]] int shards() const { return static_cast<int>(ranges_.size()); }
+  /// All shards together.
+  [[nodiscard]] std::int64_t tokens() const noexcept { return tokens_; }
+  [[nodiscard]] std::int64_t tokens_of(int shard) const;
+  /// Ascending, none empty, merged where adjacent. Empty if the shard holds nothing.
+  [[nodiscard]] const std::vector<TokenRange>& ranges_of(int shard) const;
+  /// The inverse map, O(log ranges).
+  /// @throws std::out_of_range if there is no such token
+  [[nodiscard]] TokenPlace place_of(std::int64_t token) const;
+
+ private:
+  /// A range and where its first token is stored; all of them in ascending order cover every token once.
+  struct PlacedRange {
+    std::int64_t begin;
+    TokenPlace first;
+  };
+  std::int64_t tokens_ = 0;
+  std::vector<std::vector<TokenRange>> ranges_;  // [shard]
+  std::vector<PlacedRange> places_;
+};
+
+}  // namespace hcp
