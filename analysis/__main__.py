@@ -8,10 +8,12 @@ import argparse
 import os
 import sys
 
+from analysis.summary import print_summary
 from analysis.trace import Trace, TraceError
 
 
-def main():
+def main(words=None):
+    """Runs one command (default: that of the process) and returns its exit status."""
     parser = argparse.ArgumentParser(prog="python3 -m analysis", description="Post-processing of hcp's trace files.")
     commands = parser.add_subparsers(dest="command", required=True)
     summary = commands.add_parser("summary", help="print the table of the run and the time per phase")
@@ -21,15 +23,13 @@ def main():
     timeline.add_argument("-o", "--output", required=True, help="picture to write: .png, .pdf or .svg")
     timeline.add_argument("--cell", type=int, help="default: the first that has events")
     timeline.add_argument("--iteration", type=int, help="default: the last")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     try:
         with Trace(arguments.trace) as trace:
             if arguments.command == "summary":
-                from analysis.summary import print_summary
-
                 print_summary(trace)
             else:
-                from analysis.timeline import draw_timeline  # matplotlib is slow to load
+                from analysis.timeline import draw_timeline  # here, because matplotlib is slow to load
 
                 draw_timeline(trace, arguments.output, arguments.cell, arguments.iteration)
                 print(arguments.output)

@@ -125,8 +125,7 @@ def _label(axes, trace, ranks, cell, iteration):
     nodes = trace.table("ranks").set_index("rank")["node"]
     every = -(-len(ranks) // 64)  # more labels than that run into each other
     lanes = range(0, len(ranks), every)
-    names = [f"rank {ranks[lane]}" + (f", node {nodes[ranks[lane]]}" if ranks[lane] in nodes.index else "") for lane in lanes]
-    axes.set_yticks(list(lanes), names)
+    axes.set_yticks(list(lanes), [f"rank {ranks[lane]}, node {nodes.get(ranks[lane], '?')}" for lane in lanes])
     axes.set_ylim(len(ranks) - 0.45, -0.55)  # rank 0 on top
     axes.margins(x=0.005)
     axes.set_xlabel("time since the iteration began [ms]")

@@ -97,18 +97,31 @@ def _open(path):
         raise TraceError(f"{path} is not a file")
     if not os.access(path, os.R_OK):
         raise TraceError(f"{path} may not be read by this user")
-    if not h5py.is_hdf5(path):
+    with open(path, "rb") as file:
+        superblock = file.read(36)
+    if not superblock.startswith(b"\x89HDF\r\n\x1a\n"):
         raise TraceError(f"{path} is not an HDF5 file")
     try:
-        return h5py.File(path, "r", swmr=True)
+        return h5py.File(path, "r", swmr=_is_being_written(path, superblock))
     except (OSError, RuntimeError) as error:
-        try:
-            return h5py.File(path, "r")  # of an older format: somebody else's file
-        except (OSError, RuntimeError):
-            raise TraceError(
-                f"{path} cannot be opened: it is truncated, damaged, or its job ended before the trace began "
-                f"({_first_line(error)})"
-            ) from error
+        raise TraceError(
+            f"{path} cannot be opened: it is truncated, damaged, or its job ended before the trace began "
+            f"({_first_line(error)})"
+        ) from error
+
+
+def _is_being_written(path, superblock):
+    """Whether a writer has the file open in single-writer-multiple-reader mode, or was killed while it had.
+
+    Such files are read with patience: HDF5 (1.10.8) waits for ever for what a truncated one lacks, so the size
+    is compared here with the one that the superblock (version 3, HDF5 file format specification, II.A) names.
+    """
+    if len(superblock) < 36 or superblock[8] != 3:
+        return False
+    expected, found = int.from_bytes(superblock[28:36], "little"), os.path.getsize(path)
+    if found < expected:
+        raise TraceError(f"{path} is truncated: {found} of {expected} bytes")
+    return bool(superblock[11] & 0b100)
 
 
 def _frame(rows):

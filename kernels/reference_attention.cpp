@@ -139,6 +139,28 @@ void probabilities(double* products, std::int64_t columns, const std::array<Colu
   }
 }
 
+/// Rows of a gradient, if it is wanted.
+struct GradientRows {
+  double* gradient;
+  std::int64_t first;
+  std::int64_t count;
+};
+
+/// Rows that are summed with weights: [rows, dim].
+struct FactorRows {
+  const double* data;
+  std::int64_t rows;
+  std::int64_t dim;
+
+  /// @param weights [target.count, rows]
+  void add_weighted(StridedMatrix weights, GradientRows target, RightFactor kind) const {
+    if (target.gradient != nullptr) {
+      add_product(target.count, dim, rows, weights, {data, dim}, kind, target.gradient + target.first * dim,
+                  dim);
+    }
+  }
+};
+
 }  // namespace
 
 void fold_reference_attention(const ReferenceHead& head, const ReferenceQueries& queries,
@@ -177,52 +199,65 @@ void fold_reference_gradient(const ReferenceHead& head, const ReferenceQueries& 
   Tile p(tile_queries * tile_keys);
   Tile ds(tile_queries * tile_keys);
   Tile ds_magnitude(tile_queries * tile_keys);
-  for_each_tile(*head.mask, queries.positions, keys.positions,
-                [&](const VisibleColumns& visible, std::int64_t query, std::int64_t rows, std::int64_t key,
-                    std::int64_t columns) {
-                  const double* const q = queries.q + query * head.dim_qk;
-                  const double* const dout = output.dout + query * head.dim_v;
-                  const double* const k = keys.k + key * head.dim_qk;
-                  product_of_rows(p, rows, columns, head.dim_qk, q, k);
-                  product_of_rows(ds, rows, columns, head.dim_v, dout, keys.v + key * head.dim_v);
-                  for (std::int64_t row = 0; row < rows; ++row) {
-                    probabilities(p.data() + row * columns, columns, visible.of_row(row), head.softmax_scale,
-                                  output.lse[query + row]);
-                    const double delta = output.delta[query + row];
-                    for (std::int64_t i = row * columns; i < (row + 1) * columns; ++i) {
-                      const auto pair = static_cast<std::size_t>(i);
-                      const double scaled_p = head.softmax_scale * p[pair];
-                      ds_magnitude[pair] = scaled_p * (std::abs(ds[pair]) + std::abs(delta));
-                      ds[pair] = scaled_p * (ds[pair] - delta);
-                    }
-                  }
+  for_each_tile(
+      *head.mask, queries.positions, keys.positions,
+      [&](const VisibleColumns& visible, std::int64_t query, std::int64_t rows, std::int64_t key,
+          std::int64_t columns) {
+        const double* const q = queries.q + query * head.dim_qk;
+        const double* const dout = output.dout + query * head.dim_v;
+        const double* const k = keys.k + key * head.dim_qk;
+        product_of_rows(p, rows, columns, head.dim_qk, q, k);
+        product_of_rows(ds, rows, columns, head.dim_v, dout, keys.v + key * head.dim_v);
+        for (std::int64_t row = 0; row < rows; ++row) {
+          probabilities(p.data() + row * columns, columns, visible.of_row(row), head.softmax_scale,
+                        output.lse[query + row]);
+          const double delta = output.delta[query + row];
+          for (std::int64_t i = row * columns; i < (row + 1) * columns; ++i) {
+            const auto pair = static_cast<std::size_t>(i);
+            const double scaled_p = head.softmax_scale * p[pair];
+            ds_magnitude[pair] = scaled_p * (std::abs(ds[pair]) + std::abs(delta));
+            ds[pair] = scaled_p * (ds[pair] - delta);
+          }
+        }
 
-                  const auto add = [&](double* target, StridedMatrix weights, std::int64_t target_rows,
-                                       const double* factor, std::int64_t factor_rows, std::int64_t dim,
-                                       RightFactor kind) {
-                    if (target != nullptr) {
-                      add_product(target_rows, dim, factor_rows, weights, {factor, dim}, kind, target, dim);
-                    }
-                  };
-                  const auto at = [](double* data, std::int64_t first) {
-                    return data == nullptr ? data : data + first;
-                  };
-                  const StridedMatrix ds_by_query{ds.data(), columns};
-                  const StridedMatrix magnitude_by_query{ds_magnitude.data(), columns};
-                  const StridedMatrix p_by_query{p.data(), columns};
-                  add(at(gradient.dq, query * head.dim_qk), ds_by_query, rows, k, columns, head.dim_qk,
-                      RightFactor::values);
-                  add(at(gradient.dq_magnitude, query * head.dim_qk), magnitude_by_query, rows, k, columns,
-                      head.dim_qk, RightFactor::magnitudes);
-                  add(at(gradient.dk, key * head.dim_qk), ds_by_query.transposed(), columns, q, rows,
-                      head.dim_qk, RightFactor::values);
-                  add(at(gradient.dk_magnitude, key * head.dim_qk), magnitude_by_query.transposed(), columns,
-                      q, rows, head.dim_qk, RightFactor::magnitudes);
-                  add(at(gradient.dv, key * head.dim_v), p_by_query.transposed(), columns, dout, rows,
-                      head.dim_v, RightFactor::values);
-                  add(at(gradient.dv_magnitude, key * head.dim_v), p_by_query.transposed(), columns, dout,
-                      rows, head.dim_v, RightFactor::magnitudes);
-                });
+        const StridedMatrix by_query{ds.data(), columns};
+        const StridedMatrix magnitude_by_query{ds_magnitude.data(), columns};
+        const StridedMatrix p_by_key = StridedMatrix{p.data(), columns}.transposed();
+        const FactorRows key_rows{k, columns, head.dim_qk};
+        const FactorRows query_rows{q, rows, head.dim_qk};
+        const FactorRows dout_rows{dout, rows, head.dim_v};
+        key_rows.add_weighted(by_query, {gradient.dq, query, rows}, RightFactor::values);
+        key_rows.add_weighted(magnitude_by_query, {gradient.dq_magnitude, query, rows},
+                              RightFactor::magnitudes);
+        query_rows.add_weighted(by_query.transposed(), {gradient.dk, key, columns}, RightFactor::values);
+        query_rows.add_weighted(magnitude_by_query.transposed(), {gradient.dk_magnitude, key, columns},
+                                RightFactor::magnitudes);
+        dout_rows.add_weighted(p_by_key, {gradient.dv, key, columns}, RightFactor::values);
+        dout_rows.add_weighted(p_by_key, {gradient.dv_magnitude, key, columns}, RightFactor::magnitudes);
+      });
+}
+
+std::vector<double> head_in_fp64(ConstTensorView tensor, std::int64_t head) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.rows * tensor.dim));
+  std::vector<float> row(static_cast<std::size_t>(tensor.dim));
+  for (std::int64_t r = 0; r < tensor.rows; ++r) {
+    const std::int64_t element = (r * tensor.heads + head) * tensor.dim;
+    widen(tensor.type, tensor.data + element * static_cast<std::int64_t>(size_of(tensor.type)), row.data(),
+          row.size());
+    std::ranges::copy(row, values.begin() + r * tensor.dim);
+  }
+  return values;
+}
+
+std::vector<std::int64_t> single_positions(std::span<const PositionRange> ranges) {
+  std::vector<std::int64_t> positions;
+  positions.reserve(static_cast<std::size_t>(count_of(ranges)));
+  for (const PositionRange range : ranges) {
+    for (std::int64_t position = range.begin; position < range.end; ++position) {
+      positions.push_back(position);
+    }
+  }
+  return positions;
 }
 
 }  // namespace hcp

@@ -5,10 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <vector>
 
 #include "kernels/attention_mask.hpp"
+#include "kernels/tensor.hpp"
 
 namespace hcp {
 
@@ -67,5 +68,11 @@ void fold_reference_attention(const ReferenceHead& head, const ReferenceQueries&
 void fold_reference_gradient(const ReferenceHead& head, const ReferenceQueries& queries,
                              const ReferenceOutputGradient& output, const ReferenceKeys& keys,
                              const ReferenceGradient& gradient);
+
+/// One head of a tensor on the host, [rows, dim].
+[[nodiscard]] std::vector<double> head_in_fp64(ConstTensorView tensor, std::int64_t head);
+
+/// Every position of `ranges`, one by one.
+[[nodiscard]] std::vector<std::int64_t> single_positions(std::span<const PositionRange> ranges);
 
 }  // namespace hcp

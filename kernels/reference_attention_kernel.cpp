@@ -14,29 +14,6 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-std::vector<std::int64_t> expanded(std::span<const PositionRange> ranges) {
-  std::vector<std::int64_t> positions;
-  for (const PositionRange range : ranges) {
-    for (std::int64_t position = range.begin; position < range.end; ++position) {
-      positions.push_back(position);
-    }
-  }
-  return positions;
-}
-
-/// One head of a tensor as [rows, dim].
-Doubles head_of(ConstTensorView tensor, std::int64_t head) {
-  Doubles values(static_cast<std::size_t>(tensor.rows * tensor.dim));
-  std::vector<float> row(static_cast<std::size_t>(tensor.dim));
-  for (std::int64_t r = 0; r < tensor.rows; ++r) {
-    const std::int64_t element = (r * tensor.heads + head) * tensor.dim;
-    widen(tensor.type, tensor.data + element * static_cast<std::int64_t>(size_of(tensor.type)), row.data(),
-          row.size());
-    std::ranges::copy(row, values.begin() + r * tensor.dim);
-  }
-  return values;
-}
-
 /// A table of fp32 values [rows, heads, dim] that is read and written head by head.
 struct HeadTable {
   std::int64_t rows;
@@ -92,7 +69,7 @@ struct KvHead {
   Doubles v;
 
   KvHead(const KvBlock& kv, std::int64_t head)
-      : positions{expanded(kv.positions)}, k{head_of(kv.k, head)}, v{head_of(kv.v, head)} {}
+      : positions{single_positions(kv.positions)}, k{head_in_fp64(kv.k, head)}, v{head_in_fp64(kv.v, head)} {}
   [[nodiscard]] ReferenceKeys view() const { return {positions, k.data(), v.data()}; }
 };
 
@@ -107,12 +84,12 @@ class ReferenceAttentionKernel final : public AttentionKernel {
   void forward_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv,
                      const RunningOutput& running) override {
     check_shapes(rule, query, kv);
-    const std::vector<std::int64_t> positions = expanded(query.positions);
+    const std::vector<std::int64_t> positions = single_positions(query.positions);
     const HeadTable out_table{query.q.rows, query.q.heads, kv.v.dim};
     const HeadTable lse_table{query.q.rows, query.q.heads, 1};
     for (std::int64_t head = 0; head < query.q.heads; ++head) {
       const KvHead keys{kv, rule.heads.kv_head_of(head)};
-      const Doubles q = head_of(query.q, head);
+      const Doubles q = head_in_fp64(query.q, head);
       Doubles out = out_table.read(running.out, head);
       Doubles lse = lse_table.read(running.lse, head);
       fold_reference_attention(reference_head(rule, kv), {positions, q.data()}, keys.view(),
@@ -129,7 +106,7 @@ class ReferenceAttentionKernel final : public AttentionKernel {
     check(gradient.dout.rows == query.q.rows && gradient.dout.heads == query.q.heads &&
               gradient.dout.dim == kv.v.dim,
           "dout has not the shape of out");
-    const std::vector<std::int64_t> positions = expanded(query.positions);
+    const std::vector<std::int64_t> positions = single_positions(query.positions);
     const HeadTable row_table{query.q.rows, query.q.heads, 1};
     const HeadTable dq_table{query.q.rows, query.q.heads, query.q.dim};
     const HeadTable dk_table{kv.k.rows, kv.k.heads, kv.k.dim};
@@ -137,8 +114,8 @@ class ReferenceAttentionKernel final : public AttentionKernel {
     for (std::int64_t head = 0; head < query.q.heads; ++head) {
       const std::int64_t kv_head = rule.heads.kv_head_of(head);
       const KvHead keys{kv, kv_head};
-      const Doubles q = head_of(query.q, head);
-      const Doubles dout = head_of(gradient.dout, head);
+      const Doubles q = head_in_fp64(query.q, head);
+      const Doubles dout = head_in_fp64(gradient.dout, head);
       const Doubles lse = row_table.read(gradient.lse, head);
       const Doubles delta = row_table.read(gradient.delta, head);
       Doubles dq(q.size());

@@ -77,7 +77,8 @@ std::string mpi_library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   check_mpi(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
-  const std::string version{text.data(), static_cast<std::size_t>(length)};
+  // Open MPI 4.1 counts the closing zero in the length.
+  const std::string version{text.data()};
   return version.substr(0, version.find('\n'));
 }
 

@@ -1,6 +1,7 @@
 #include "topology/sequence_partition.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -55,53 +56,6 @@ class SpareTokens {
   std::vector<int> lengthened_;
 };
 
-std::vector<std::vector<TokenRange>> zigzag_ranges(std::span<const std::int64_t> document_lengths,
-                                                   std::size_t shards) {
-  std::vector<std::vector<TokenRange>> ranges(shards);
-  SpareTokens spare_tokens{shards};
-  const auto chunks = static_cast<std::int64_t>(2 * shards);
-  std::int64_t begin = 0;
-  const auto append_chunk = [&](std::size_t shard, std::int64_t size) {
-    std::vector<TokenRange>& held = ranges[shard];
-    if (size == 0) {
-      return;
-    }
-    if (!held.empty() && held.back().end == begin) {
-      held.back().end += size;
-    } else {
-      held.push_back({begin, begin + size});
-    }
-    begin += size;
-  };
-  for (const std::int64_t length : document_lengths) {
-    const std::int64_t chunk_size = length / chunks;
-    const std::vector<int>& lengthened = spare_tokens.deal(length % chunks);
-    for (std::size_t shard = 0; shard < shards; ++shard) {
-      append_chunk(shard, chunk_size + (lengthened[shard] > 0 ? 1 : 0));
-    }
-    for (std::size_t shard = shards; shard-- > 0;) {
-      append_chunk(shard, chunk_size + (lengthened[shard] > 1 ? 1 : 0));
-    }
-  }
-  return ranges;
-}
-
-std::vector<std::vector<TokenRange>> contiguous_ranges(std::int64_t tokens, std::size_t shards) {
-  std::vector<std::vector<TokenRange>> ranges(shards);
-  const std::int64_t size = tokens / static_cast<std::int64_t>(shards);
-  std::int64_t longer = tokens % static_cast<std::int64_t>(shards);
-  std::int64_t begin = 0;
-  for (std::vector<TokenRange>& held : ranges) {
-    const std::int64_t end = begin + size + (longer > 0 ? 1 : 0);
-    if (end > begin) {
-      held.push_back({begin, end});
-    }
-    begin = end;
-    --longer;
-  }
-  return ranges;
-}
-
 }  // namespace
 
 std::string_view name_of(Partition partition) {
@@ -118,31 +72,61 @@ Partition partition_from_name(std::string_view name) {
 }
 
 SequencePartition::SequencePartition(Partition partition, std::span<const std::int64_t> document_lengths,
-                                     int shards)
-    : tokens_{checked_token_count(document_lengths)} {
+                                     int shards) {
+  const std::int64_t tokens = checked_token_count(document_lengths);
   if (shards < 1) {
     throw std::invalid_argument{"number of shards = " + std::to_string(shards) + "; it must be at least 1"};
   }
-  const auto shard_count = static_cast<std::size_t>(shards);
-  ranges_ = partition == Partition::zigzag ? zigzag_ranges(document_lengths, shard_count)
-                                           : contiguous_ranges(tokens_, shard_count);
-  for (int shard = 0; shard < shards; ++shard) {
-    std::int64_t row = 0;
-    for (const TokenRange& range : ranges_of(shard)) {
-      places_.push_back({range.begin, {shard, row}});
-      row += range.size();
+  ranges_.resize(static_cast<std::size_t>(shards));
+  tokens_of_.resize(static_cast<std::size_t>(shards), 0);
+  if (partition == Partition::zigzag) {
+    deal_zigzag(document_lengths);
+  } else {
+    deal_contiguous(tokens);
+  }
+}
+
+void SequencePartition::deal_zigzag(std::span<const std::int64_t> document_lengths) {
+  const std::size_t shards = ranges_.size();
+  const auto chunks = static_cast<std::int64_t>(2 * shards);
+  SpareTokens spare_tokens{shards};
+  for (const std::int64_t length : document_lengths) {
+    const std::int64_t chunk_size = length / chunks;
+    const std::vector<int>& lengthened = spare_tokens.deal(length % chunks);
+    for (std::size_t shard = 0; shard < shards; ++shard) {
+      append(shard, chunk_size + (lengthened[shard] > 0 ? 1 : 0));
+    }
+    for (std::size_t shard = shards; shard-- > 0;) {
+      append(shard, chunk_size + (lengthened[shard] > 1 ? 1 : 0));
     }
   }
-  std::sort(places_.begin(), places_.end(),
-            [](const PlacedRange& a, const PlacedRange& b) { return a.begin < b.begin; });
+}
+
+void SequencePartition::deal_contiguous(std::int64_t tokens) {
+  const auto shards = static_cast<std::int64_t>(ranges_.size());
+  for (std::int64_t shard = 0; shard < shards; ++shard) {
+    append(static_cast<std::size_t>(shard), tokens / shards + (shard < tokens % shards ? 1 : 0));
+  }
+}
+
+void SequencePartition::append(std::size_t shard, std::int64_t size) {
+  if (size == 0) {
+    return;
+  }
+  const std::int64_t begin = tokens_;
+  tokens_ += size;
+  std::vector<TokenRange>& held = ranges_[shard];
+  if (!held.empty() && held.back().end == begin) {
+    held.back().end = tokens_;
+  } else {
+    held.push_back({begin, tokens_});
+    places_.push_back({begin, {static_cast<int>(shard), tokens_of_[shard]}});
+  }
+  tokens_of_[shard] += size;
 }
 
 std::int64_t SequencePartition::tokens_of(int shard) const {
-  std::int64_t tokens = 0;
-  for (const TokenRange& range : ranges_of(shard)) {
-    tokens += range.size();
-  }
-  return tokens;
+  return tokens_of_.at(static_cast<std::size_t>(shard));
 }
 
 const std::vector<TokenRange>& SequencePartition::ranges_of(int shard) const {

@@ -7,6 +7,7 @@
 ///     shard   0 0 0 0 0 0 0 0 | 1 1  1  1  1  1  1  1
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -64,14 +65,21 @@ class SequencePartition {
   [[nodiscard]] TokenPlace place_of(std::int64_t token) const;
 
  private:
-  /// A range and where its first token is stored; all of them in ascending order cover every token once.
+  /// A range and where its first token is stored.
   struct PlacedRange {
     std::int64_t begin;
     TokenPlace first;
   };
+
+  void deal_zigzag(std::span<const std::int64_t> document_lengths);
+  void deal_contiguous(std::int64_t tokens);
+  /// Gives the next `size` tokens of the stream to `shard`.
+  void append(std::size_t shard, std::int64_t size);
+
   std::int64_t tokens_ = 0;
   std::vector<std::vector<TokenRange>> ranges_;  // [shard]
-  std::vector<PlacedRange> places_;
+  std::vector<std::int64_t> tokens_of_;          // [shard]
+  std::vector<PlacedRange> places_;              // ascending, covering every token once
 };
 
 }  // namespace hcp

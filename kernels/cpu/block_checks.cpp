@@ -12,7 +12,7 @@ namespace hcp {
 namespace {
 
 std::string shape_of(const ConstTensorView& tensor) {
-  return '[' + std::to_string(tensor.rows) + ", " + std::to_string(tensor.heads) + ", " +
+  return "[" + std::to_string(tensor.rows) + ", " + std::to_string(tensor.heads) + ", " +
          std::to_string(tensor.dim) + ']';
 }
 

@@ -7,7 +7,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "kernels/attention_kernel.hpp"
@@ -15,6 +14,7 @@
 #include "kernels/cpu/cpu_isa.hpp"
 #include "kernels/cpu/tile_functions.hpp"
 #include "kernels/cpu/tile_schedule.hpp"
+#include "kernels/cpu/visit_order.hpp"
 #include "kernels/row_operations.hpp"
 
 namespace hcp {
@@ -59,28 +59,6 @@ void run_tasks(int threads, std::int64_t tasks, const Work& work) {
   }
 }
 
-/// Lets the visitors of one key tile add their gradients in a fixed order.
-class Turns {
- public:
-  explicit Turns(std::int64_t places) : turns_(static_cast<std::size_t>(places)) {}
-
-  void wait_for(std::int64_t place, std::int32_t turn) const {
-    constexpr int spins = 256;
-    const auto& current = turns_[static_cast<std::size_t>(place)];
-    for (int spin = 0; current.load(std::memory_order_acquire) != turn; ++spin) {
-      if (spin >= spins) {
-        std::this_thread::yield();  // whoever is waited for may need this core
-      }
-    }
-  }
-  void pass(std::int64_t place) {
-    turns_[static_cast<std::size_t>(place)].fetch_add(1, std::memory_order_release);
-  }
-
- private:
-  std::vector<std::atomic<std::int32_t>> turns_;
-};
-
 HeadRows rows_of_head(const ConstTensorView& tensor, std::int64_t first_row, std::int64_t head) {
   const std::int64_t element = (first_row * tensor.heads + head) * tensor.dim;
   return {tensor.data + element * static_cast<std::int64_t>(size_of(tensor.type)), tensor.type,
@@ -97,14 +75,15 @@ KeyRun key_run(const KvBlock& kv, const KeyVisit& visit, std::int64_t kv_head) {
           rows_of_head(kv.v, visit.begin, kv_head)};
 }
 
-/// One query tile of one head. Heads run fastest: neighbouring tasks then work on different KV heads as far
-/// as there are several.
+/// One query tile of one head. Tiles run fastest: threads that work at the same time then share the keys of
+/// one head in their caches.
 struct Task {
   const QueryTile& tile;
   std::int64_t head;
 
-  Task(const TileSchedule& schedule, std::int64_t heads, std::int64_t task)
-      : tile{schedule.tiles[static_cast<std::size_t>(task / heads)]}, head{task % heads} {}
+  Task(const TileSchedule& schedule, std::int64_t task)
+      : tile{schedule.tiles[static_cast<std::size_t>(task) % schedule.tiles.size()]},
+        head{task / static_cast<std::int64_t>(schedule.tiles.size())} {}
 };
 
 TileShape shape_of(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv,
@@ -114,26 +93,6 @@ TileShape shape_of(const BlockRule& rule, const QueryBlock& query, const KvBlock
           .dim_v = static_cast<int>(kv.v.dim),
           .softmax_scale = rule.softmax_scale,
           .row_keys = schedule.row_keys.data() + tile.first_row};
-}
-
-/// Local query heads [first, first + count) that share a KV head.
-struct HeadGroup {
-  std::int64_t first = 0;
-  std::int32_t count = 0;
-};
-
-/// Per query head the group it belongs to. The first and the last group may be cut by the rank's run of
-/// heads.
-std::vector<HeadGroup> head_groups(const HeadMap& heads, std::int64_t heads_q) {
-  std::vector<HeadGroup> groups(static_cast<std::size_t>(heads_q));
-  for (std::int64_t first = 0, end = 0; first < heads_q; first = end) {
-    while (end < heads_q && heads.kv_head_of(end) == heads.kv_head_of(first)) {
-      ++end;
-    }
-    std::fill(groups.begin() + first, groups.begin() + end,
-              HeadGroup{first, static_cast<std::int32_t>(end - first)});
-  }
-  return groups;
 }
 
 class CpuAttentionKernel final : public AttentionKernel {
@@ -153,7 +112,7 @@ class CpuAttentionKernel final : public AttentionKernel {
     const std::int64_t heads = query.q.heads;
     const auto tasks = static_cast<std::int64_t>(schedule.tiles.size()) * heads;
     run_tasks(threads_, tasks, [&](std::int64_t index, std::int64_t thread) {
-      const Task task{schedule, heads, index};
+      const Task task{schedule, index};
       const std::int64_t row = task.tile.first_row;
       const ForwardTile tile{.shape = shape_of(rule, query, kv, schedule, task.tile),
                              .q = rows_of_head(query.q, row, task.head),
@@ -169,11 +128,10 @@ class CpuAttentionKernel final : public AttentionKernel {
     const QueryBlock& query = gradient.query;
     const TileSchedule schedule = make_tile_schedule(*rule.mask, query.positions, kv.positions);
     const std::int64_t heads = query.q.heads;
-    const std::vector<HeadGroup> groups = head_groups(rule.heads, heads);
-    Turns turns{key_tiles(kv) * kv.k.heads};
+    VisitOrder order{schedule, rule.heads, heads, kv.k.heads};
     const auto tasks = static_cast<std::int64_t>(schedule.tiles.size()) * heads;
     run_tasks(threads_, tasks, [&](std::int64_t index, std::int64_t thread) {
-      const Task task{schedule, heads, index};
+      const Task task{schedule, index};
       const std::int64_t row = task.tile.first_row;
       const BackwardTile tile{.shape = shape_of(rule, query, kv, schedule, task.tile),
                               .q = rows_of_head(query.q, row, task.head),
@@ -182,8 +140,8 @@ class CpuAttentionKernel final : public AttentionKernel {
                               .delta = gradient.delta + row * heads + task.head,
                               .row_stride = heads,
                               .dq = sums_of_head(gradient.dq, heads, query.q.dim, row, task.head)};
-      backward_tile(tile, task, rule.heads.kv_head_of(task.head), groups[static_cast<std::size_t>(task.head)],
-                    kv, kv_gradient, turns, workspaces_.of(thread));
+      backward_tile(tile, task, rule.heads.kv_head_of(task.head), kv, kv_gradient, order,
+                    workspaces_.of(thread));
     });
   }
 
@@ -201,8 +159,6 @@ class CpuAttentionKernel final : public AttentionKernel {
   void fill(float* target, std::int64_t count, float value) override { std::fill_n(target, count, value); }
 
  private:
-  static std::int64_t key_tiles(const KvBlock& kv) { return (kv.k.rows + tile_keys - 1) / tile_keys; }
-
   void forward_tile(const ForwardTile& tile, const std::vector<KeyVisit>& visits, const KvBlock& kv,
                     std::int64_t kv_head, std::byte* workspace) const {
     if (visits.empty()) {
@@ -215,11 +171,9 @@ class CpuAttentionKernel final : public AttentionKernel {
     functions_.finish_forward(tile, workspace);
   }
 
-  /// dq belongs to the task alone; dk and dv of a key tile are added in the order of the tasks that visit it:
-  /// tile by tile of the schedule, within one by query head.
-  void backward_tile(const BackwardTile& tile, const Task& task, std::int64_t kv_head, const HeadGroup& group,
-                     const KvBlock& kv, const KvGradient& kv_gradient, Turns& turns,
-                     std::byte* workspace) const {
+  /// dq belongs to the task alone; dk and dv of a key tile are added in turn.
+  void backward_tile(const BackwardTile& tile, const Task& task, std::int64_t kv_head, const KvBlock& kv,
+                     const KvGradient& kv_gradient, VisitOrder& order, std::byte* workspace) const {
     if (task.tile.visits.empty()) {
       return;
     }
@@ -227,12 +181,11 @@ class CpuAttentionKernel final : public AttentionKernel {
     for (const KeyVisit& visit : task.tile.visits) {
       const KeyRun keys = key_run(kv, visit, kv_head);
       functions_.visit_backward(tile, keys, workspace);
-      const std::int64_t place = kv_head * key_tiles(kv) + visit.key_tile();
-      turns.wait_for(place, visit.turn * group.count + static_cast<std::int32_t>(task.head - group.first));
+      order.wait_for_turn(task.head, visit);
       functions_.add_key_gradients(tile, keys, workspace,
                                    sums_of_head(kv_gradient.dk, kv.k.heads, kv.k.dim, visit.begin, kv_head),
                                    sums_of_head(kv_gradient.dv, kv.v.heads, kv.v.dim, visit.begin, kv_head));
-      turns.pass(place);
+      order.pass(task.head, visit);
     }
     functions_.finish_backward(tile, workspace);
   }

@@ -118,10 +118,10 @@ TileSchedule make_tile_schedule(const AttentionMask& mask, std::span<const Posit
   std::ranges::reverse(schedule.tiles);
 
   const auto key_tiles = (count_of(key_positions) + tile_keys - 1) / tile_keys;
-  std::vector<std::int32_t> visitors(static_cast<std::size_t>(key_tiles));
+  schedule.visitors.resize(static_cast<std::size_t>(key_tiles));
   for (QueryTile& tile : schedule.tiles) {
     for (KeyVisit& visit : tile.visits) {
-      visit.turn = visitors[static_cast<std::size_t>(visit.key_tile())]++;
+      visit.turn = schedule.visitors[static_cast<std::size_t>(visit.key_tile())]++;
     }
   }
   return schedule;

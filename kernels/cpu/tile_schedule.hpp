@@ -30,8 +30,9 @@ struct QueryTile {
 };
 
 struct TileSchedule {
-  std::vector<RowKeys> row_keys;  ///< [query rows]
-  std::vector<QueryTile> tiles;   ///< last rows first: under a causal mask they have most to do
+  std::vector<RowKeys> row_keys;       ///< [query rows]
+  std::vector<QueryTile> tiles;        ///< last rows first: under a causal mask they have most to do
+  std::vector<std::int32_t> visitors;  ///< [key tiles] query tiles that visit each
 };
 
 /// Positions as in QueryBlock and KvBlock.

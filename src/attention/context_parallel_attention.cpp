@@ -172,7 +172,7 @@ class ContextParallelAttention::Execution {
     return {array.data + t.offset * static_cast<std::int64_t>(size_of(array.type)), array.type, t.stride};
   }
   [[nodiscard]] Message bound(const PlannedMessage& planned) const {
-    Message message{.peer = planned.peer, .tag = static_cast<int>(planned.payload), .parts = {}};
+    Message message{.peer = planned.peer, .tag = message_tag(pass_, planned.payload), .parts = {}};
     for (const Part& part : planned.parts) {
       message.parts.emplace_back(view(part.array).data + part.offset, static_cast<std::size_t>(part.bytes));
     }

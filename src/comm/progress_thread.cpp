@@ -9,6 +9,10 @@ namespace {
 
 constexpr std::chrono::milliseconds probe_period{1};
 
+/// Waking a thread costs several microseconds, so in a run of short transfers it does not fall asleep between
+/// them.
+constexpr int idle_periods_before_sleep = 50;
+
 }  // namespace
 
 ProgressThread::ProgressThread(const MpiCommunicator& parent)
@@ -23,7 +27,8 @@ ProgressThread::ProgressThread(const MpiCommunicator& parent)
 
 void ProgressThread::transfer_opened() {
   const std::lock_guard lock{mutex_};
-  if (++open_ == 1) opened_.notify_one();
+  ++open_;
+  if (asleep_) opened_.notify_one();
 }
 
 void ProgressThread::transfer_closed() {
@@ -38,10 +43,16 @@ void ProgressThread::rethrow_error() {
 
 void ProgressThread::run(const std::stop_token& stop) {
   std::unique_lock lock{mutex_};
-  while (opened_.wait(lock, stop, [this] { return open_ > 0; })) {
-    // The first probe comes a period after the start: what is short has then been waited for already.
-    opened_.wait_for(lock, stop, probe_period, [this] { return open_ == 0; });
+  for (int idle_periods = 0; !stop.stop_requested(); ++idle_periods) {
+    if (idle_periods >= idle_periods_before_sleep) {
+      asleep_ = true;
+      opened_.wait(lock, stop, [this] { return open_ > 0; });
+      asleep_ = false;
+    }
+    // A period passes before the first probe as well: what is short has then been waited for already.
+    opened_.wait_for(lock, stop, probe_period, [] { return false; });
     if (open_ == 0 || stop.stop_requested()) continue;
+    idle_periods = 0;
     lock.unlock();
     int arrived = 0;
     check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, probed_.get(), &arrived, MPI_STATUS_IGNORE),

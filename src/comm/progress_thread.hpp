@@ -31,7 +31,8 @@ class ProgressThread {
   MpiCommunicator probed_;
   std::mutex mutex_;
   std::condition_variable_any opened_;
-  int open_ = 0;
+  int open_ = 0;         ///< transfers
+  bool asleep_ = false;  ///< until a transfer is opened
   std::exception_ptr error_;
   std::jthread thread_;  ///< last, so that it has ended before what it uses goes
 };

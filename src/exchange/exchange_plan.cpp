@@ -73,6 +73,17 @@ ExchangePlan PlanBuilder::build() {
   return std::move(plan_);
 }
 
+int outermost_difference(int cp_rank_a, int cp_rank_b, const std::vector<Level>& levels) {
+  int outermost = 0;
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    const int size = levels[level].size;
+    if (cp_rank_a % size != cp_rank_b % size) { outermost = static_cast<int>(level); }
+    cp_rank_a /= size;
+    cp_rank_b /= size;
+  }
+  return outermost;
+}
+
 ExchangePlan make_exchange_plan(const LayerGeometry& geometry, int cp_rank) {
   std::int64_t ranks = 1;
   std::int64_t swap_members = 1;

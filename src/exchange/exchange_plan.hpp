@@ -68,10 +68,17 @@ struct ArrayPlan {
   }
 };
 
-/// What a message carries; its value is the message's tag.
+/// What a message carries.
 enum class Payload : std::uint8_t { qkv, out, dout, dqkv, kv, dkv };
 inline constexpr int payloads = 6;
 [[nodiscard]] std::string_view name_of(Payload payload);
+
+/// The tag of a message tells its pass and payload, so that the counts of a transport do.
+[[nodiscard]] constexpr int message_tag(Pass pass, Payload payload) {
+  return static_cast<int>(pass) * payloads + static_cast<int>(payload);
+}
+[[nodiscard]] constexpr Pass pass_of_tag(int tag) { return static_cast<Pass>(tag / payloads); }
+[[nodiscard]] constexpr Payload payload_of_tag(int tag) { return static_cast<Payload>(tag % payloads); }
 
 /// Bytes [offset, offset + bytes) of an array.
 struct Part {
@@ -183,6 +190,9 @@ struct ExchangePlan {
 
   [[nodiscard]] const Program& program(Pass pass) const { return pass == Pass::forward ? forward : backward; }
 };
+
+/// The outermost level in which two different CP ranks differ, where a message between them is booked.
+[[nodiscard]] int outermost_difference(int cp_rank_a, int cp_rank_b, const std::vector<Level>& levels);
 
 /// @throws std::invalid_argument if the sizes do not give as many ranks as there are shards, or if there are
 /// more head swap members than query heads

@@ -70,7 +70,7 @@ void PlanBuilder::scatter(Payload payload, const std::vector<Scattered>& tensors
       offset = end;
     }
     const int peer = sets_.cp_rank_of(attention_rank_, member);
-    const int level = sets_.outermost_difference(cp_rank_, peer);
+    const int level = outermost_difference(cp_rank_, peer, geometry_.levels);
     if (!sent.empty()) {
       transfer.sends.push_back({member, peer, level, payload, std::move(sent)});
     }
@@ -112,7 +112,7 @@ void PlanBuilder::collect(Payload payload, const std::vector<Collected>& tensors
       append_rows(received, from, rows);
     }
     const int peer = sets_.cp_rank_of(attention_rank_, member);
-    const int level = sets_.outermost_difference(cp_rank_, peer);
+    const int level = outermost_difference(cp_rank_, peer, geometry_.levels);
     if (!sent.empty()) {
       transfer.sends.push_back({member, peer, level, payload, std::move(sent)});
     }

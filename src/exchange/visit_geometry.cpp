@@ -91,16 +91,6 @@ int VisitGeometry::with_digit(int attention_rank, int visit_level, int digit_wan
   return attention_rank + (wrapped - digit(attention_rank, visit_level)) * visit_stride_[index(visit_level)];
 }
 
-int VisitGeometry::outermost_difference(int cp_rank_a, int cp_rank_b) const {
-  const std::vector<int> a = level_digits(cp_rank_a, sizes_);
-  const std::vector<int> b = level_digits(cp_rank_b, sizes_);
-  int level = static_cast<int>(sizes_.size()) - 1;
-  while (level > 0 && a[index(level)] == b[index(level)]) {
-    --level;
-  }
-  return level;
-}
-
 const PositionSet& VisitGeometry::needed(int visit_level, int attention_rank) const {
   return needed_[index(visit_level)][index(attention_rank / visit_stride_[index(visit_level)])];
 }

@@ -27,8 +27,6 @@ class VisitGeometry {
   [[nodiscard]] int cp_rank_of(int attention_rank, int swap_member) const;
   [[nodiscard]] int digit(int attention_rank, int visit_level) const;
   [[nodiscard]] int with_digit(int attention_rank, int visit_level, int digit) const;
-  /// The outermost level in which two different CP ranks differ.
-  [[nodiscard]] int outermost_difference(int cp_rank_a, int cp_rank_b) const;
 
   /// Query rows of an attention rank: the union of its members' shards.
   [[nodiscard]] const PositionSet& rows(int attention_rank) const { return rows_[index(attention_rank)]; }

@@ -8,6 +8,7 @@
 namespace hcp {
 
 /// Names and values, in the order in which they are printed. Needs no MPI_Init.
+/// @throws std::invalid_argument as cpu_isa_name
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> build_info();
 
 }  // namespace hcp

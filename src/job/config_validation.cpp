@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <limits>
+#include <stdexcept>
 
 #include "src/job/problem_shape.hpp"
 

@@ -6,6 +6,7 @@
 /// sizes in an input file, the cores of the host.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "kernels/data_type.hpp"
+#include "src/exchange/plan_memory.hpp"
 #include "src/exchange/scheme.hpp"
 #include "src/job/option_values.hpp"
 #include "topology/sequence_partition.hpp"
@@ -40,9 +42,8 @@ inline constexpr ChoiceNames<BackendChoice, 3> backend_choice_names{
     {{"auto", BackendChoice::automatic}, {"cpu", BackendChoice::cpu}, {"cuda", BackendChoice::cuda}}};
 
 /// What is timed. Backward alone still needs forward's results: forward then runs untimed first.
-enum class Pass : std::uint8_t { forward, backward, forward_backward };
-inline constexpr ChoiceNames<Pass, 3> pass_names{
-    {{"fwd", Pass::forward}, {"bwd", Pass::backward}, {"fwdbwd", Pass::forward_backward}}};
+inline constexpr ChoiceNames<PassSelection, 3> pass_names{
+    {{"fwd", PassSelection::forward}, {"bwd", PassSelection::backward}, {"fwdbwd", PassSelection::both}}};
 
 enum class VerifyMode : std::uint8_t {
   automatic,  ///< full up to 2e11 FLOP of reference arithmetic, above it sample
@@ -85,7 +86,7 @@ struct JobConfig {
   std::optional<int> threads_per_rank;
 
   // The measurement
-  Pass pass = Pass::forward_backward;
+  PassSelection pass = PassSelection::both;
   bool comm_only = false;     ///< the same messages, no arithmetic
   bool compute_only = false;  ///< the same arithmetic, no messages
   int iterations = 20;

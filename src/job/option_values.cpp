@@ -1,5 +1,6 @@
 #include "src/job/option_values.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>

@@ -96,7 +96,7 @@ struct EventKind {
   static constexpr FixedString<8> copy{"copy"};        ///< copies, sums and conversions of rows
 };
 
-/// One phase of one step of one rank.
+/// One phase of one step of one rank. A wait has the layer, pass, level and step of the post that it ends.
 struct EventRow {
   double t_begin = 0;
   double t_end = 0;

@@ -148,8 +148,12 @@ void add_cases(const Case& setup, const std::string& name) {
   const std::string full_name = name + (setup.causal ? "/causal" : "/no_mask") + "/d" +
                                 std::to_string(setup.head_dim) + "/S" + std::to_string(setup.seq_len) +
                                 "/threads" + std::to_string(setup.threads);
-  benchmark::RegisterBenchmark(("forward/" + full_name).c_str(), forward, setup)->UseRealTime();
-  benchmark::RegisterBenchmark(("backward/" + full_name).c_str(), backward, setup)->UseRealTime();
+  benchmark::RegisterBenchmark(("forward/" + full_name).c_str(), forward, setup)
+      ->UseRealTime()
+      ->MeasureProcessCPUTime();
+  benchmark::RegisterBenchmark(("backward/" + full_name).c_str(), backward, setup)
+      ->UseRealTime()
+      ->MeasureProcessCPUTime();
 }
 
 const bool registered = [] {

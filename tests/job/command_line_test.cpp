@@ -85,7 +85,7 @@ TEST(ParseJobConfig, DefaultsAreTheDocumentedOnes) {
   EXPECT_EQ(config.grad_comm_dtype, DataType::fp32);
   EXPECT_THAT(config.cp_comm_type, ElementsAre(ElementsAre(Algorithm::p2p, Algorithm::a2a)));
   EXPECT_EQ(config.cp_partition, Partition::zigzag);
-  EXPECT_EQ(config.pass, Pass::forward_backward);
+  EXPECT_EQ(config.pass, PassSelection::both);
   EXPECT_EQ(config.iterations, 20);
   EXPECT_EQ(config.warmup, 2);
   EXPECT_EQ(config.verify, VerifyMode::automatic);
@@ -107,7 +107,7 @@ TEST(ParseJobConfig, ReadsEveryKindOfValue) {
   EXPECT_EQ(config.timeout, 2.5);
   EXPECT_EQ(config.trace, "run 1.h5");
   EXPECT_EQ(config.warmup, 0);
-  EXPECT_EQ(config.pass, Pass::backward);
+  EXPECT_EQ(config.pass, PassSelection::backward);
   EXPECT_EQ(config.command_line.substr(0, 22), "hcp run --seq-length 8");
 }
 
@@ -202,7 +202,8 @@ class ParseJobConfigRefuses : public testing::TestWithParam<BadValue> {};
 
 TEST_P(ParseJobConfigRefuses, AndNamesOptionAndReason) {
   const std::string message = run_refusal(GetParam().words);
-  EXPECT_THAT(message, HasSubstr(GetParam().words.front()));
+  const std::string& option = GetParam().words.front();
+  EXPECT_THAT(message, HasSubstr(option.substr(0, option.find('='))));
   EXPECT_THAT(message, HasSubstr(GetParam().reason));
 }
 
@@ -213,9 +214,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{{"--seq-length", "8.5"}, "not a whole number"},
         BadValue{{"--seq-length", " 8"}, "not a whole number"},
         BadValue{{"--seq-length", "+8"}, "not a whole number"},
-        BadValue{{"--seq-length", "1e4"}, "not a whole number"}, BadValue{{"--seq-length="}, "missing"},
-        BadValue{{"--seq-length"}, "missing"}, BadValue{{"--seq-length", "0"}, "at least 1"},
-        BadValue{{"--seq-length", "-8"}, "'-8' is too small"},
+        BadValue{{"--seq-length", "1e4"}, "not a whole number"},
+        BadValue{{"--seq-length="}, "should follow immediately"}, BadValue{{"--seq-length"}, "missing"},
+        BadValue{{"--seq-length", "0"}, "at least 1"}, BadValue{{"--seq-length", "-8"}, "'-8' is too small"},
         BadValue{{"--seq-length", "9223372036854775808"}, "does not fit in 64 bits"},
         BadValue{{"--num-layers", "2147483648"}, "at most 2147483647"},
         BadValue{{"--iterations", "0"}, "at least 1"}, BadValue{{"--warmup", "-1"}, "at least 0"},
@@ -237,7 +238,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{{"--backend", "gpu"}, "auto, cpu, cuda"},
         BadValue{{"--attention-kernel", "flash"}, "cpu, cuda, reference"},
         BadValue{{"--pass", "both"}, "fwd, bwd, fwdbwd"}, BadValue{{"--verify", "yes"}, "full, sample, off"},
-        BadValue{{"--comm-only=true"}, ""}, BadValue{{"--trace", ""}, "name of a file is missing"},
+        BadValue{{"--comm-only=true"}, "does not take any arguments"},
+        BadValue{{"--trace", ""}, "name of a file is missing"},
         BadValue{{"--seed", "1", "--seed", "2"}, "given twice"}));
 
 TEST(Describe, TellsCanonicalValuesInTheOrderOfTheHelp) {

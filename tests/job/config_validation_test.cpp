@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <stdexcept>
 
 #include "src/job/command_line.hpp"
@@ -242,8 +244,21 @@ TEST(CheckTracePath, RefusesWhatCannotBeCreated) {
   EXPECT_THAT(refusal([&] { check_trace_path(directory / "link.h5"); }), HasSubstr("exists"));
   EXPECT_THAT(refusal([&] { check_trace_path(directory / "no" / "run.h5"); }),
               HasSubstr("there is no directory"));
-  EXPECT_THAT(refusal([&] { check_trace_path("/proc/run.h5"); }), HasSubstr("cannot be written to"));
   std::filesystem::remove_all(directory);
+}
+
+TEST(CheckTracePath, RefusesADirectoryThatCannotBeWrittenTo) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "hcp-trace-XXXXXX").string();
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  ASSERT_EQ(chmod(pattern.c_str(), 0555), 0);
+  const auto try_as_a_user = [&] {
+    // Root may write everywhere.
+    const bool is_user = geteuid() != 0 || setuid(65534) == 0;
+    std::cerr << (is_user ? refusal([&] { check_trace_path(pattern + "/run.h5"); }) : "still root");
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(try_as_a_user(), testing::ExitedWithCode(0), "cannot be written to");
+  std::filesystem::remove_all(pattern);
 }
 
 TEST(DefaultTracePath, NamesTimeAndJobOrProcess) {

@@ -26,7 +26,10 @@ struct Problem {
   std::int64_t dim_qk = 8;
   std::int64_t dim_v = 8;
   double softmax_scale = 0.35;
-  Doubles q, k, v, dout;
+  Doubles q = {};
+  Doubles k = {};
+  Doubles v = {};
+  Doubles dout = {};
 
   [[nodiscard]] std::int64_t tokens() const { return offsets.back(); }
   [[nodiscard]] AttentionMask mask() const {

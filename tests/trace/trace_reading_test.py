@@ -46,7 +46,7 @@ class FinishedTrace(trace_case.TraceCase):
     def test_columns_follow_the_order_of_the_table(self):
         self.assertEqual(
             self.file["events"].dtype.names,
-            ("cell", "iteration", "rank", "layer", "pass", "level", "step", "kind", "peer", "bytes", "t_begin", "t_end"),
+            tuple("cell iteration rank layer pass level step kind peer bytes t_begin t_end".split()),
         )
         self.assertEqual(self.file["events"].dtype.itemsize, 64)
 

@@ -1,0 +1,156 @@
+#include "src/job/cell_run.hpp"
+
+#include "topology/level_digits.hpp"
+
+namespace hcp {
+namespace {
+
+Work work_of(const JobConfig& config) {
+  if (config.comm_only) {
+    return Work::communication;
+  }
+  return config.compute_only ? Work::computation : Work::all;
+}
+
+std::vector<int> sizes_of(const LayerGeometry& geometry) {
+  std::vector<int> sizes;
+  for (const Level& level : geometry.levels) {
+    sizes.push_back(level.size);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+CellRun::CellRun(const JobConfig& config, const JobPlan& plan, HierarchicalCommunicators& communicators,
+                 std::unique_ptr<AttentionKernel> kernel, const TransportFactory& make_transport)
+    : plan_{plan},
+      passes_{config.pass},
+      work_{work_of(config)},
+      cp_rank_{communicators.cp_rank()},
+      kernel_{std::move(kernel)} {
+  for (int scheme = 0; scheme < static_cast<int>(plan.schemes().size()); ++scheme) {
+    const LayerGeometry& geometry = plan.geometry(scheme);
+    Exchange exchange{make_exchange_plan(geometry, cp_rank_), {}, {}};
+    for (const std::vector<int>& levels : exchange.plan.communicators) {
+      exchange.communicators.push_back(communicators.level_group(sizes_of(geometry), levels).value());
+      exchange.transports.push_back(make_transport(exchange.communicators.back(), config.timeout));
+    }
+    exchanges_.push_back(std::move(exchange));
+  }
+  const BlockRule rule{.mask = &plan.mask(), .heads = {}, .softmax_scale = plan.shape().softmax_scale()};
+  for (int layer = 0; layer < plan.layers(); ++layer) {
+    Exchange& exchange = exchanges_.at(static_cast<std::size_t>(plan.scheme_of_layer(layer)));
+    std::vector<Transport*> transports;
+    for (const auto& transport : exchange.transports) {
+      transports.push_back(transport.get());
+    }
+    tensors_.emplace_back(exchange.plan, passes_, memory_);
+    layers_.push_back(std::make_unique<ContextParallelAttention>(
+        exchange.plan, rule, *kernel_, std::move(transports), memory_, log_, layer));
+  }
+}
+
+void CellRun::forward() {
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    layers_[layer]->forward(tensors_[layer], passes_ != PassSelection::forward, work_);
+  }
+}
+
+void CellRun::backward() {
+  for (std::size_t layer = layers_.size(); layer-- > 0;) {
+    layers_[layer]->backward(tensors_[layer], work_);
+  }
+}
+
+const ExchangePlan& CellRun::exchange(int layer) const {
+  return exchanges_.at(static_cast<std::size_t>(plan_.scheme_of_layer(layer))).plan;
+}
+
+TrafficLedger CellRun::planned() const {
+  TrafficLedger ledger;
+  for (int layer = 0; layer < plan_.layers(); ++layer) {
+    for (const auto& [key, traffic] : planned_ledger(exchange(layer))) {
+      if (key.pass == Pass::forward || passes_ != PassSelection::forward) {
+        ledger[key] += traffic;
+      }
+    }
+  }
+  return ledger;
+}
+
+TrafficLedger CellRun::counted(int scheme) const {
+  TrafficLedger ledger;
+  const LayerGeometry& geometry = plan_.geometry(scheme);
+  const std::vector<int> sizes = sizes_of(geometry);
+  const Exchange& exchange = exchanges_.at(static_cast<std::size_t>(scheme));
+  for (std::size_t c = 0; c < exchange.transports.size(); ++c) {
+    const std::vector<int>& levels = exchange.plan.communicators[c];
+    const auto group = static_cast<std::size_t>(level_place(cp_rank_, sizes, levels).group);
+    const std::vector<int> members = level_groups(sizes, levels).at(group);
+    for (const SentCount& sent : exchange.transports[c]->sent()) {
+      const int peer = members.at(static_cast<std::size_t>(sent.peer));
+      ledger[{pass_of_tag(sent.tag), peer, outermost_difference(cp_rank_, peer, geometry.levels),
+              payload_of_tag(sent.tag)}] += {sent.bytes, sent.messages};
+    }
+  }
+  return ledger;
+}
+
+TrafficLedger CellRun::counted() const {
+  TrafficLedger ledger;
+  for (int scheme = 0; scheme < static_cast<int>(exchanges_.size()); ++scheme) {
+    for (const auto& [key, traffic] : counted(scheme)) {
+      ledger[key] += traffic;
+    }
+  }
+  return ledger;
+}
+
+TrafficLedger CellRun::counted_per_iteration(int iterations) const {
+  TrafficLedger ledger = counted();
+  for (auto& [key, traffic] : ledger) {
+    traffic.bytes /= iterations;
+    traffic.messages /= iterations;
+  }
+  return ledger;
+}
+
+void CellRun::reset_counts() {
+  for (Exchange& exchange : exchanges_) {
+    for (const auto& transport : exchange.transports) {
+      transport->reset_counts();
+    }
+  }
+}
+
+MemoryPeaks CellRun::planned_peaks() const {
+  std::vector<const ExchangePlan*> plans;
+  for (int layer = 0; layer < plan_.layers(); ++layer) {
+    plans.push_back(&exchange(layer));
+  }
+  return planned_memory(plans, passes_);
+}
+
+std::int64_t CellRun::area() const {
+  std::int64_t area = 0;
+  for (int layer = 0; layer < plan_.layers(); ++layer) {
+    area += planned_area(exchange(layer));
+  }
+  return area;
+}
+
+double CellRun::flops() const {
+  const ProblemShape& shape = plan_.shape();
+  double flops = 0.0;
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    const bool timed =
+        passes_ == PassSelection::both || (passes_ == PassSelection::forward) == (pass == Pass::forward);
+    if (timed) {
+      flops += attention_flops(pass, area(), shape.kv_channels, shape.v_channels);
+    }
+  }
+  return flops;
+}
+
+}  // namespace hcp

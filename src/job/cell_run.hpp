@@ -1,0 +1,76 @@
+/// One rank's side of a cell: plans, transports, kernel, tensors and the layers that are run with them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kernels/attention_kernel.hpp"
+#include "kernels/buffer.hpp"
+#include "src/attention/context_parallel_attention.hpp"
+#include "src/comm/transport.hpp"
+#include "src/job/job_config.hpp"
+#include "src/job/job_plan.hpp"
+#include "src/plan/traffic.hpp"
+#include "topology/hierarchical_communicators.hpp"
+
+namespace hcp {
+
+/// Makes the transport of one communicator; `timeout_s` is the longest a step may wait.
+using TransportFactory = std::function<std::unique_ptr<Transport>(const MpiCommunicator&, double timeout_s)>;
+
+class CellRun {
+ public:
+  /// Collective over the CP group.
+  /// @param plan  must outlive the cell
+  CellRun(const JobConfig& config, const JobPlan& plan, HierarchicalCommunicators& communicators,
+          std::unique_ptr<AttentionKernel> kernel, const TransportFactory& make_transport);
+  CellRun(const CellRun&) = delete;
+  CellRun& operator=(const CellRun&) = delete;
+
+  /// All layers forward, in order. Collective over the CP group, as backward: all layers in reverse order.
+  void forward();
+  void backward();
+
+  [[nodiscard]] const LayerTensors& tensors(int layer) const {
+    return tensors_.at(static_cast<std::size_t>(layer));
+  }
+  [[nodiscard]] const ExchangePlan& exchange(int layer) const;
+  [[nodiscard]] const PositionSet& shard() const {
+    return plan_.shards().at(static_cast<std::size_t>(cp_rank_));
+  }
+  [[nodiscard]] MemoryLedger& memory() { return memory_; }
+  [[nodiscard]] PhaseLog& log() { return log_; }
+
+  /// Messages of one iteration as planned, and all that the transports posted since the last reset.
+  [[nodiscard]] TrafficLedger planned() const;
+  [[nodiscard]] TrafficLedger counted() const;
+  [[nodiscard]] TrafficLedger counted(int scheme) const;
+  [[nodiscard]] TrafficLedger counted_per_iteration(int iterations) const;
+  void reset_counts();
+  [[nodiscard]] MemoryPeaks planned_peaks() const;
+
+  /// Floating-point operations of this rank in one iteration of the timed passes.
+  [[nodiscard]] double flops() const;
+  [[nodiscard]] std::int64_t area() const;  ///< visible pairs times heads of this rank, all layers
+
+ private:
+  struct Exchange {
+    ExchangePlan plan;
+    std::vector<MpiCommunicator> communicators;
+    std::vector<std::unique_ptr<Transport>> transports;
+  };
+
+  const JobPlan& plan_;
+  PassSelection passes_;
+  Work work_;
+  int cp_rank_;
+  std::unique_ptr<AttentionKernel> kernel_;
+  MemoryLedger memory_;
+  PhaseLog log_;
+  std::vector<Exchange> exchanges_;  ///< by scheme
+  std::vector<LayerTensors> tensors_;
+  std::vector<std::unique_ptr<ContextParallelAttention>> layers_;
+};
+
+}  // namespace hcp

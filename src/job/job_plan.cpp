@@ -1,0 +1,150 @@
+#include "src/job/job_plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "topology/level_digits.hpp"
+
+namespace hcp {
+namespace {
+
+AttentionMask mask_of(MaskType type, const ProblemShape& shape) {
+  const std::vector<std::int64_t> offsets = shape.document_offsets();
+  return type == MaskType::causal ? AttentionMask::causal(offsets) : AttentionMask::no_mask(offsets);
+}
+
+std::vector<std::int64_t> all_documents(const ProblemShape& shape) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t row = 0; row < shape.micro_batch_size; ++row) {
+    lengths.insert(lengths.end(), shape.doc_lengths.begin(), shape.doc_lengths.end());
+  }
+  return lengths;
+}
+
+std::vector<int> sizes_of(const Scheme& scheme) {
+  std::vector<int> sizes;
+  for (const Level& level : scheme.levels) {
+    sizes.push_back(level.size);
+  }
+  return sizes;
+}
+
+/// One numbering per run: that of the first scheme that swaps heads; without one it is the CP rank.
+std::vector<PositionSet> deal(Partition partition, const ProblemShape& shape, int cp,
+                              const std::vector<ResolvedScheme>& schemes) {
+  std::vector<int> sizes{cp};
+  std::vector<int> swaps;
+  for (const ResolvedScheme& scheme : schemes) {
+    if (scheme.effective.a2a_size() == 1) {
+      continue;
+    }
+    sizes = sizes_of(scheme.effective);
+    for (std::size_t level = 0; level < sizes.size(); ++level) {
+      if (scheme.effective.levels[level].algorithm == Algorithm::a2a) {
+        swaps.push_back(static_cast<int>(level));
+      }
+    }
+    break;
+  }
+  const SequencePartition shards{partition, all_documents(shape), cp};
+  std::vector<PositionSet> dealt;
+  for (int rank = 0; rank < cp; ++rank) {
+    PositionSet positions;
+    for (const TokenRange& range : shards.ranges_of(shard_number(rank, sizes, swaps))) {
+      positions.push_back({range.begin, range.end});
+    }
+    dealt.push_back(std::move(positions));
+  }
+  return dealt;
+}
+
+}  // namespace
+
+JobPlan::JobPlan(const JobConfig& config, const ProblemShape& shape, const NodeLayout& layout,
+                 const GridSizes& sizes)
+    : shape_{shape}, layout_{layout}, grid_{sizes}, mask_{mask_of(config.attention_mask_type, shape)} {
+  for (int layer = 0; layer < config.num_layers; ++layer) {
+    const std::vector<Algorithm>& algorithms = config.scheme_of_layer(layer);
+    std::optional<CpNodes> nodes;
+    if (algorithms.size() == 2 && config.hierarchical_context_parallel_sizes.empty()) {
+      const int per_node = cp_ranks_per_node(grid_, layout_);
+      nodes = CpNodes{per_node, sizes.cp / per_node};
+    }
+    ResolvedScheme scheme =
+        resolve_scheme(algorithms, sizes.cp, config.hierarchical_context_parallel_sizes, nodes);
+    check_query_heads(scheme.effective, query_heads());
+    const auto same = std::find_if(schemes_.begin(), schemes_.end(), [&](const ResolvedScheme& known) {
+      return known.requested == scheme.requested;
+    });
+    scheme_of_layer_.push_back(static_cast<int>(same - schemes_.begin()));
+    if (same == schemes_.end()) {
+      schemes_.push_back(std::move(scheme));
+    }
+  }
+  shards_ = deal(config.cp_partition, shape_, sizes.cp, schemes_);
+  for (const ResolvedScheme& scheme : schemes_) {
+    geometries_.push_back({.levels = scheme.effective.levels,
+                           .shards = shards_,
+                           .mask = &mask_,
+                           .heads_q = query_heads(),
+                           .heads_kv = kv_heads(),
+                           .dim_qk = shape_.kv_channels,
+                           .dim_v = shape_.v_channels,
+                           .storage = config.dtype,
+                           .gradient_wire = config.grad_comm_dtype});
+  }
+  for (const PositionSet& shard : shards_) {
+    area_ += mask_.area(shard);
+  }
+}
+
+std::int64_t JobPlan::query_heads() const {
+  return shape_.query_heads / grid_.sizes().tp;
+}
+std::int64_t JobPlan::kv_heads() const {
+  return shape_.kv_heads / grid_.sizes().tp;
+}
+
+int JobPlan::layers_with(int scheme) const {
+  return static_cast<int>(std::count(scheme_of_layer_.begin(), scheme_of_layer_.end(), scheme));
+}
+
+int JobPlan::grid_rank_of(GridCoordinates coordinates, int cp_rank) const {
+  coordinates.cp = cp_rank;
+  return grid_.rank_of(coordinates);
+}
+
+bool JobPlan::across_nodes(int grid_rank_a, int grid_rank_b) const {
+  return layout_.node_of_grid_rank(grid_rank_a) != layout_.node_of_grid_rank(grid_rank_b);
+}
+
+std::vector<std::string> JobPlan::notes() const {
+  std::vector<std::string> notes;
+  for (std::size_t s = 0; s < schemes_.size(); ++s) {
+    const ResolvedScheme& scheme = schemes_[s];
+    std::string line = "scheme: " + scheme.requested.name() + ", sizes " + scheme.requested.sizes() + " (" +
+                       std::string{name_of(scheme.source)} + ")";
+    if (schemes_.size() > 1) {
+      line += ", layers";
+      for (int layer = 0; layer < layers(); ++layer) {
+        if (scheme_of_layer(layer) == static_cast<int>(s)) {
+          line += " " + std::to_string(layer);
+        }
+      }
+    }
+    notes.push_back(std::move(line));
+    notes.insert(notes.end(), scheme.notes.begin(), scheme.notes.end());
+    const std::vector<std::string> split =
+        nodes_that_split_level_0(grid_, layout_, sizes_of(scheme.requested));
+    if (!split.empty()) {
+      std::string warning = "warning: level 0 of " + scheme.requested.name() + " does not fit the node on";
+      for (const std::string& node : split) {
+        warning += " " + node;
+      }
+      notes.push_back(std::move(warning));
+    }
+  }
+  return notes;
+}
+
+}  // namespace hcp

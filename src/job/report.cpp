@@ -1,0 +1,120 @@
+#include "src/job/report.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "src/job/build_info.hpp"
+
+namespace hcp {
+namespace {
+
+struct TableColumn {
+  const char* name;
+  int width;
+};
+
+constexpr std::array columns{
+    TableColumn{"tokens", 10},     TableColumn{"scheme", 16},    TableColumn{"sizes", 8},
+    TableColumn{"mask", 8},        TableColumn{"dtype", 6},      TableColumn{"pass", 7},
+    TableColumn{"min_ms", 10},     TableColumn{"median_ms", 10}, TableColumn{"p95_ms", 10},
+    TableColumn{"max_ms", 10},     TableColumn{"TFLOP/s", 9},    TableColumn{"inside_MB", 10},
+    TableColumn{"across_MB", 10},  TableColumn{"exposed_%", 10}, TableColumn{"mem_min_MB", 11},
+    TableColumn{"mem_max_MB", 11}, TableColumn{"error", 9},      TableColumn{"check", 7},
+    TableColumn{"verdict", 11}};
+
+std::string number(const char* format, double value) {
+  if (std::isnan(value)) {
+    return "-";
+  }
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
+}
+
+std::string padded(const std::string& text, int width) {
+  const auto wanted = static_cast<std::size_t>(width);
+  return text.size() < wanted ? std::string(wanted - text.size(), ' ') + text : " " + text;
+}
+
+std::string channels(const ProblemShape& shape) {
+  return std::to_string(shape.kv_channels) + "/" + std::to_string(shape.v_channels);
+}
+
+}  // namespace
+
+void print_header(std::ostream& out, const JobConfig& config, const JobPlan& plan, const RunFacts& facts) {
+  const ProblemShape& shape = plan.shape();
+  const GridSizes& sizes = plan.grid().sizes();
+  for (const auto& [name, value] : build_info()) {
+    out << "# " << name << ": " << value << "\n";
+  }
+  out << "# command: " << config.command_line << "\n";
+  out << "# grid: " << plan.grid().world_size() << " ranks = tp " << sizes.tp << " x cp " << sizes.cp
+      << " x dp " << sizes.dp << " x pp " << sizes.pp << " on " << plan.layout().nodes() << " nodes"
+      << (plan.layout().simulated ? " (nodes: simulated)" : "") << "\n";
+  for (const std::string& note : plan.notes()) {
+    out << "# " << note << "\n";
+  }
+  out << "# problem: " << shape.micro_batch_size << " x " << shape.seq_length << " tokens, "
+      << shape.doc_lengths.size() << " documents per row, heads " << shape.query_heads << ":"
+      << shape.kv_heads << ", channels " << channels(shape) << ", " << plan.layers() << " layers, "
+      << name_of(config.cp_partition) << " partition, input "
+      << config.qkv.value_or("synthetic, seed " + std::to_string(config.seed)) << "\n";
+  out << "# kernel: " << facts.kernel << ", " << facts.threads << " threads per rank, peak "
+      << number("%.1f", facts.peak_flops * 1e-9) << " GFLOP/s per rank (measured)\n";
+  out << "# overlap: "
+      << (facts.helper_thread ? "a helper thread moves messages during computation"
+                              : "not expected: MPI does not grant MPI_THREAD_MULTIPLE")
+      << "\n";
+  out << "# work: " << number("%.4g", facts.flops * 1e-12) << " TFLOP per iteration, "
+      << number("%.4g", facts.flops * 1e-12 / plan.grid().world_size()) << " per rank, imbalance "
+      << number("%.3f", facts.imbalance) << " (visible area, max/mean); ideal time "
+      << number("%.3f", facts.flops / plan.grid().world_size() / facts.peak_flops * 1e3) << " ms\n";
+  out << "# times: slowest rank of each of " << config.iterations << " iterations after " << config.warmup
+      << " warm-ups, each from a barrier; MB = 1e6 bytes of all ranks in one iteration; memory per rank\n";
+  out << "# trace: " << (facts.trace.empty() ? "none" : facts.trace) << "\n";
+  out << "# rank  node  local  tp  cp  dp  pp   tokens  host, binding\n";
+  for (const std::string& rank : facts.ranks) {
+    out << "# " << rank << "\n";
+  }
+}
+
+void print_columns(std::ostream& out) {
+  std::string line;
+  for (const TableColumn& column : columns) {
+    line += padded(column.name, column.width);
+  }
+  line[0] = '#';
+  out << line << "\n";
+}
+
+void print_row(std::ostream& out, const CellRow& cell, const ResultRow& result) {
+  const auto mb = [](std::int64_t bytes) { return number("%.3f", static_cast<double>(bytes) * 1e-6); };
+  const auto text = [](std::string_view view) { return std::string{view}; };
+  const std::array<std::string, columns.size()> values{std::to_string(cell.tokens),
+                                                       text(cell.scheme.view()),
+                                                       text(cell.sizes.view()),
+                                                       text(cell.mask.view()),
+                                                       text(cell.dtype.view()),
+                                                       text(cell.pass.view()),
+                                                       number("%.3f", result.time_min * 1e3),
+                                                       number("%.3f", result.time_median * 1e3),
+                                                       number("%.3f", result.time_p95 * 1e3),
+                                                       number("%.3f", result.time_max * 1e3),
+                                                       number("%.4f", result.tflops_per_rank),
+                                                       mb(result.bytes_inside),
+                                                       mb(result.bytes_across),
+                                                       number("%.1f", result.exposed_fraction * 100.0),
+                                                       mb(result.peak_memory_min),
+                                                       mb(result.peak_memory_max),
+                                                       number("%.1e", result.error),
+                                                       text(result.verification.view()),
+                                                       text(result.verdict.view())};
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    out << padded(values[i], columns[i].width);
+  }
+  out << "\n";
+}
+
+}  // namespace hcp

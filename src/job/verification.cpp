@@ -1,0 +1,318 @@
+#include "src/job/verification.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "kernels/reference_attention.hpp"
+#include "src/job/checked_rows.hpp"
+#include "src/job/error_norms.hpp"
+
+namespace hcp {
+namespace {
+
+using Doubles = std::vector<double>;
+
+constexpr std::int64_t rows_per_chunk = 1024;  // of inputs that are computed again at a time
+constexpr std::int64_t sampled_queries = 64;
+constexpr std::int64_t sampled_keys = 16;
+
+/// Calls work(range) for ranges of at most rows_per_chunk positions.
+template <typename Work>
+void for_each_chunk(const PositionSet& positions, const Work& work) {
+  for (const PositionRange range : positions) {
+    for (std::int64_t begin = range.begin; begin < range.end; begin += rows_per_chunk) {
+      work(PositionRange{begin, std::min(begin + rows_per_chunk, range.end)});
+    }
+  }
+}
+
+class LayerVerifier {
+ public:
+  LayerVerifier(const LayerResults& results, const InputSource& input, Coverage coverage,
+                const GatherDoubles& gather)
+      : results_{results},
+        input_{input},
+        coverage_{coverage},
+        gather_{gather},
+        head_{results.mask, results.softmax_scale, results.dim_qk, results.dim_v},
+        all_rows_{spread_rows(results.rows, count_of(results.rows))},
+        queries_{coverage == Coverage::full ? all_rows_ : spread_rows(results.rows, sampled_queries)},
+        keys_{coverage == Coverage::full ? all_rows_ : spread_rows(results.rows, sampled_keys)},
+        norms_(verified_tensors, ErrorNorms{results.rows.size()}) {}
+
+  VerificationResult verify() {
+    for (std::int64_t kv_head = results_.kv_heads.first;
+         kv_head < results_.kv_heads.first + results_.kv_heads.count; ++kv_head) {
+      verify_kv_head(kv_head);
+    }
+    if (input_.has_out()) {
+      compare_with_stored_out();
+    }
+    VerificationResult result;
+    for (std::size_t i = 0; i < verified_tensors; ++i) {
+      result.errors[i] = norms_[i].largest(results_.rows);
+    }
+    return result;
+  }
+
+ private:
+  /// Everything that uses one KV head: the query heads of its group.
+  void verify_kv_head(std::int64_t kv_head) {
+    const HeadSpan group = group_of(kv_head);
+    const GatheredRows run_lse = gathered_run_lse(group);
+    std::vector<Doubles> out;
+    std::vector<Doubles> lse;
+    compute_reference(kv_head, group, out, lse);
+    for (std::int64_t i = 0; i < group.count; ++i) {
+      const auto head = static_cast<std::size_t>(i);
+      compare(VerifiedTensor::out, results_.out, group.first + i - results_.query_heads.first, queries_,
+              out[head], {});
+      compare_lse(run_lse.of_head(group.first + i), lse[head]);
+    }
+    if (results_.pass == PassSelection::forward) {
+      return;
+    }
+    const std::vector<Doubles> dout = load(InputTensor::dout, queries_.set, group, results_.dim_v);
+    std::vector<Doubles> delta;
+    for (std::size_t head = 0; head < out.size(); ++head) {
+      delta.push_back(row_sums(out[head], dout[head]));
+    }
+    check_query_gradient(kv_head, group, dout, lse, delta);
+    if (coverage_ == Coverage::full) {
+      check_key_gradient(kv_head, group, gathered_reference(group, lse), gathered_reference(group, delta));
+    } else {
+      check_key_gradient(kv_head, group, run_lse, gathered_run_delta(group));
+    }
+  }
+
+  [[nodiscard]] HeadSpan group_of(std::int64_t kv_head) const {
+    const std::int64_t first = std::max(results_.query_heads.first, kv_head * results_.queries_per_kv);
+    const std::int64_t end = std::min(results_.query_heads.first + results_.query_heads.count,
+                                      (kv_head + 1) * results_.queries_per_kv);
+    return {first, end - first};
+  }
+
+  /// The heads `heads` of an input, one by one, as the run got them.
+  [[nodiscard]] std::vector<Doubles> load(InputTensor tensor, const PositionSet& rows, HeadSpan heads,
+                                          std::int64_t dim) const {
+    TensorView view{nullptr, results_.dtype, count_of(rows), heads.count, dim};
+    std::vector<std::byte> bytes(static_cast<std::size_t>(view.bytes()));
+    view.data = bytes.data();
+    input_.fill(tensor, rows, heads.first, results_.layer, view);
+    std::vector<Doubles> values;
+    for (std::int64_t head = 0; head < heads.count; ++head) {
+      values.push_back(head_in_fp64(view, head));
+    }
+    return values;
+  }
+
+  [[nodiscard]] Doubles row_sums(const Doubles& out, const Doubles& dout) const {
+    Doubles sums;
+    for (auto row = out.begin(), dout_row = dout.begin(); row != out.end();
+         row += results_.dim_v, dout_row += results_.dim_v) {
+      sums.push_back(std::inner_product(row, row + results_.dim_v, dout_row, 0.0));
+    }
+    return sums;
+  }
+
+  [[nodiscard]] GatheredRows gathered_run_lse(HeadSpan group) const {
+    GatheredRows gathered{group, results_.tokens};
+    const HeadSpan held = results_.lse_heads;
+    const std::int64_t end = std::min(group.first + group.count, held.first + held.count);
+    for (std::int64_t head = std::max(group.first, held.first); head < end; ++head) {
+      gathered.contribute(head, results_.lse_rows, [&](std::int64_t row) {
+        return static_cast<double>(results_.lse[row * held.count + head - held.first]);
+      });
+    }
+    gathered.gather(gather_);
+    return gathered;
+  }
+
+  [[nodiscard]] GatheredRows gathered_run_delta(HeadSpan group) const {
+    const std::vector<Doubles> dout = load(InputTensor::dout, results_.rows, group, results_.dim_v);
+    std::vector<Doubles> delta;
+    for (std::int64_t i = 0; i < group.count; ++i) {
+      delta.push_back(row_sums(head_in_fp64(results_.out, group.first + i - results_.query_heads.first),
+                               dout[static_cast<std::size_t>(i)]));
+    }
+    return gathered_reference(group, delta);
+  }
+
+  /// @param values [heads][rows of the rank]
+  [[nodiscard]] GatheredRows gathered_reference(HeadSpan group, const std::vector<Doubles>& values) const {
+    GatheredRows gathered{group, results_.tokens};
+    for (std::int64_t i = 0; i < group.count; ++i) {
+      gathered.contribute(group.first + i, results_.rows, [&](std::int64_t row) {
+        return values[static_cast<std::size_t>(i)][static_cast<std::size_t>(row)];
+      });
+    }
+    gathered.gather(gather_);
+    return gathered;
+  }
+
+  /// Calls work(keys) for all keys that the selected queries see, chunk by chunk.
+  template <typename Work>
+  void for_each_key_chunk(std::int64_t kv_head, const Work& work) const {
+    for_each_chunk(results_.mask->looked_at(queries_.set), [&](PositionRange range) {
+      const Doubles k = load(InputTensor::k, {range}, {kv_head, 1}, results_.dim_qk).front();
+      const Doubles v = load(InputTensor::v, {range}, {kv_head, 1}, results_.dim_v).front();
+      const std::vector<std::int64_t> positions = single_positions(std::span{&range, 1});
+      work(ReferenceKeys{positions, k.data(), v.data()});
+    });
+  }
+
+  void compute_reference(std::int64_t kv_head, HeadSpan group, std::vector<Doubles>& out,
+                         std::vector<Doubles>& lse) const {
+    const std::vector<Doubles> q = load(InputTensor::q, queries_.set, group, results_.dim_qk);
+    out.assign(q.size(), Doubles(static_cast<std::size_t>(queries_.count() * results_.dim_v)));
+    lse.assign(q.size(),
+               Doubles(static_cast<std::size_t>(queries_.count()), -std::numeric_limits<double>::infinity()));
+    for_each_key_chunk(kv_head, [&](const ReferenceKeys& keys) {
+      for (std::size_t head = 0; head < q.size(); ++head) {
+        fold_reference_attention(head_, {queries_.positions, q[head].data()}, keys,
+                                 {out[head].data(), lse[head].data()});
+      }
+    });
+  }
+
+  void check_query_gradient(std::int64_t kv_head, HeadSpan group, const std::vector<Doubles>& dout,
+                            const std::vector<Doubles>& lse, const std::vector<Doubles>& delta) {
+    const std::vector<Doubles> q = load(InputTensor::q, queries_.set, group, results_.dim_qk);
+    std::vector<Doubles> dq(q.size(), Doubles(static_cast<std::size_t>(queries_.count() * results_.dim_qk)));
+    std::vector<Doubles> magnitude = dq;
+    for_each_key_chunk(kv_head, [&](const ReferenceKeys& keys) {
+      for (std::size_t head = 0; head < q.size(); ++head) {
+        fold_reference_gradient(head_, {queries_.positions, q[head].data()},
+                                {dout[head].data(), lse[head].data(), delta[head].data()}, keys,
+                                {.dq = dq[head].data(), .dq_magnitude = magnitude[head].data()});
+      }
+    });
+    for (std::size_t head = 0; head < q.size(); ++head) {
+      compare(VerifiedTensor::dq, results_.dq,
+              group.first + static_cast<std::int64_t>(head) - results_.query_heads.first, queries_, dq[head],
+              magnitude[head]);
+    }
+  }
+
+  void check_key_gradient(std::int64_t kv_head, HeadSpan group, const GatheredRows& lse,
+                          const GatheredRows& delta) {
+    const Doubles k = load(InputTensor::k, keys_.set, {kv_head, 1}, results_.dim_qk).front();
+    const Doubles v = load(InputTensor::v, keys_.set, {kv_head, 1}, results_.dim_v).front();
+    Doubles dk(k.size());
+    Doubles dv(v.size());
+    Doubles dk_magnitude = dk;
+    Doubles dv_magnitude = dv;
+    for_each_chunk({{0, results_.tokens}}, [&](PositionRange range) {
+      if (set_intersection(results_.mask->looked_at({range}), keys_.set).empty()) {
+        return;
+      }
+      const std::vector<Doubles> q = load(InputTensor::q, {range}, group, results_.dim_qk);
+      const std::vector<Doubles> dout = load(InputTensor::dout, {range}, group, results_.dim_v);
+      const std::vector<std::int64_t> positions = single_positions(std::span{&range, 1});
+      for (std::int64_t i = 0; i < group.count; ++i) {
+        const auto head = static_cast<std::size_t>(i);
+        fold_reference_gradient(head_, {positions, q[head].data()},
+                                {dout[head].data(), lse.of_head(group.first + i) + range.begin,
+                                 delta.of_head(group.first + i) + range.begin},
+                                {keys_.positions, k.data(), v.data()},
+                                {.dk = dk.data(),
+                                 .dk_magnitude = dk_magnitude.data(),
+                                 .dv = dv.data(),
+                                 .dv_magnitude = dv_magnitude.data()});
+      }
+    });
+    const std::int64_t local_head = kv_head - results_.kv_heads.first;
+    compare(VerifiedTensor::dk, results_.dk, local_head, keys_, dk, dk_magnitude);
+    compare(VerifiedTensor::dv, results_.dv, local_head, keys_, dv, dv_magnitude);
+  }
+
+  ErrorNorms& norms_of(VerifiedTensor tensor) { return norms_[static_cast<std::size_t>(tensor)]; }
+
+  /// @param reference [selected rows, dim]
+  /// @param magnitude the same, or empty for 0
+  void compare(VerifiedTensor tensor, ConstTensorView computed, std::int64_t local_head,
+               const SelectedRows& selected, const Doubles& reference, const Doubles& magnitude) {
+    for (std::int64_t i = 0; i < selected.count(); ++i) {
+      const auto place = static_cast<std::size_t>(i);
+      const Doubles row = head_in_fp64(computed.row_slice(selected.rows[place], 1), local_head);
+      for (std::size_t channel = 0; channel < row.size(); ++channel) {
+        const std::size_t element = place * row.size() + channel;
+        norms_of(tensor).add(selected.chunks[place], row[channel], reference[element],
+                             magnitude.empty() ? 0.0 : magnitude[element]);
+      }
+    }
+  }
+
+  void compare_lse(const double* run_lse, const Doubles& reference) {
+    for (std::size_t i = 0; i < reference.size(); ++i) {
+      norms_of(VerifiedTensor::lse)
+          .add(queries_.chunks[i], run_lse[queries_.positions[i]], reference[i], 0.0);
+    }
+  }
+
+  void compare_with_stored_out() {
+    const std::int64_t heads = results_.query_heads.count;
+    TensorView stored{nullptr, DataType::fp32, all_rows_.count(), heads, results_.dim_v};
+    std::vector<std::byte> bytes(static_cast<std::size_t>(stored.bytes()));
+    stored.data = bytes.data();
+    input_.fill(InputTensor::out, results_.rows, results_.query_heads.first, results_.layer, stored);
+    for (std::int64_t head = 0; head < heads; ++head) {
+      compare(VerifiedTensor::stored_out, results_.out, head, all_rows_, head_in_fp64(stored, head), {});
+    }
+  }
+
+  const LayerResults& results_;
+  const InputSource& input_;
+  Coverage coverage_;
+  const GatherDoubles& gather_;
+  ReferenceHead head_;
+  SelectedRows all_rows_;
+  SelectedRows queries_;
+  SelectedRows keys_;
+  std::vector<ErrorNorms> norms_;
+};
+
+}  // namespace
+
+std::string_view name_of(VerifiedTensor tensor) {
+  constexpr std::array<std::string_view, verified_tensors> names{"out", "lse", "dq",
+                                                                 "dk",  "dv",  "stored out"};
+  return names.at(static_cast<std::size_t>(tensor));
+}
+
+double VerificationResult::largest() const {
+  double largest = 0;
+  for (const auto& each : errors) {
+    largest = each ? std::max(largest, each->error) : largest;
+  }
+  return largest;
+}
+
+std::string VerificationResult::worst() const {
+  for (std::size_t i = 0; i < verified_tensors; ++i) {
+    if (errors[i] && errors[i]->error == largest()) {
+      return std::string{name_of(static_cast<VerifiedTensor>(i))} + " of tokens [" +
+             std::to_string(errors[i]->chunk.begin) + ", " + std::to_string(errors[i]->chunk.end) + ")";
+    }
+  }
+  return {};
+}
+
+VerificationResult verify_layer(const LayerResults& results, const InputSource& input, Coverage coverage,
+                                const GatherDoubles& gather) {
+  return LayerVerifier{results, input, coverage, gather}.verify();
+}
+
+double full_verification_flop(std::int64_t visible_pairs, const ProblemShape& shape, PassSelection passes) {
+  // Forward: q k^T and P v. Query gradient: q k^T, dout v^T, dq and its magnitude. Key gradient: q k^T, dout
+  // v^T, and dk and dv each with its magnitude.
+  const double products_qk = passes == PassSelection::forward ? 1 : 1 + 3 + 3;
+  const double products_v = passes == PassSelection::forward ? 1 : 1 + 1 + 3;
+  return 2.0 * static_cast<double>(visible_pairs) * static_cast<double>(shape.query_heads) *
+         (products_qk * static_cast<double>(shape.kv_channels) +
+          products_v * static_cast<double>(shape.v_channels));
+}
+
+}  // namespace hcp

@@ -1,0 +1,121 @@
+/// Holds what one rank computed in one layer against standard attention in fp64.
+///
+/// Each rank checks its own rows and computes the inputs of all others again: only lse and delta travel,
+/// through a callback. Nothing of size S x S exists.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/attention_mask.hpp"
+#include "kernels/tensor.hpp"
+#include "src/exchange/plan_memory.hpp"
+#include "src/job/input.hpp"
+
+namespace hcp {
+
+enum class VerifiedTensor : std::uint8_t {
+  out,
+  lse,
+  dq,
+  dk,
+  dv,
+  stored_out,  ///< out against the one that the input file holds
+};
+inline constexpr std::size_t verified_tensors = 6;
+[[nodiscard]] std::string_view name_of(VerifiedTensor tensor);
+
+/// The largest error over the chunks of a rank. A chunk is a run of adjacent rows.
+struct TensorError {
+  /// |x - ref| / max(|ref|, |m|) in L2 norms over the rows of the chunk that were checked and the rank's
+  /// heads. m is the sum behind ref in absolute values (dq, dk: softmax_scale * sum P (|dP| + |delta|) |k|
+  /// resp. |q|; dv: sum P |dout|; out, lse: 0). Infinite where x is NaN, or where only one of x and ref is
+  /// -inf.
+  double error = 0;
+  PositionRange chunk;
+};
+
+struct VerificationResult {
+  std::array<std::optional<TensorError>, verified_tensors> errors;  ///< empty: not computed, or no rows here
+
+  [[nodiscard]] const std::optional<TensorError>& of(VerifiedTensor tensor) const {
+    return errors[static_cast<std::size_t>(tensor)];
+  }
+  /// 0 if nothing was checked.
+  [[nodiscard]] double largest() const;
+  /// Where the largest error is, "dk of tokens [0, 128)"; empty if nothing was checked.
+  [[nodiscard]] std::string worst() const;
+};
+
+/// Heads [first, first + count) of the whole model.
+struct HeadSpan {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  friend bool operator==(const HeadSpan&, const HeadSpan&) = default;
+};
+
+/// What one rank holds after a layer.
+struct LayerResults {
+  const AttentionMask* mask = nullptr;
+  float softmax_scale = 1.0F;
+  std::int64_t tokens = 0;  ///< of the whole micro-batch
+  int layer = 0;
+  PassSelection pass = PassSelection::both;  ///< after forward alone there is nothing in dq, dk and dv
+  DataType dtype = DataType::fp32;           ///< to which all ranks rounded the inputs
+  std::int64_t queries_per_kv = 1;
+  HeadSpan query_heads;  ///< of the tensor-parallel rank, the same for all ranks of the CP group
+  HeadSpan kv_heads;     ///< those that query_heads use
+  std::int64_t dim_qk = 0;
+  std::int64_t dim_v = 0;
+
+  PositionSet rows;     ///< of this rank
+  ConstTensorView out;  ///< [rows, query heads, dim_v]
+  ConstTensorView dq;   ///< [rows, query heads, dim_qk]
+  ConstTensorView dk;   ///< [rows, kv heads, dim_qk]
+  ConstTensorView dv;   ///< [rows, kv heads, dim_v]
+
+  /// After a head swap a rank holds lse of more rows and fewer heads. Every (row, query head) is held by one
+  /// rank of the CP group.
+  PositionSet lse_rows;
+  HeadSpan lse_heads;
+  const float* lse = nullptr;  ///< [lse rows, lse heads]
+};
+
+enum class Coverage : std::uint8_t {
+  full,    ///< every row against a reference that takes nothing from the run
+  sample,  ///< 64 rows for out, lse, dq; 16 keys for dk, dv, these with the run's own lse and delta
+};
+
+/// What all ranks of the CP group gave, one after the other in rank order. Collective.
+using GatherDoubles = std::function<std::vector<double>(std::span<const double>)>;
+
+/// Collective over the CP group: every rank calls `gather` equally often.
+/// @throws std::invalid_argument if an input file cannot be read
+[[nodiscard]] VerificationResult verify_layer(const LayerResults& results, const InputSource& input,
+                                              Coverage coverage, const GatherDoubles& gather);
+
+/// FLOP that Coverage::full costs all ranks together, for one layer.
+/// @param visible_pairs mask area of all queries
+[[nodiscard]] double full_verification_flop(std::int64_t visible_pairs, const ProblemShape& shape,
+                                            PassSelection passes);
+
+/// Largest error allowed: a few rounding units of the storage type, as sums are kept in fp32.
+[[nodiscard]] constexpr double verification_tolerance(DataType type) {
+  switch (type) {
+    case DataType::fp32:
+      return 2e-6;
+    case DataType::bf16:
+      return 1e-2;
+    case DataType::fp16:
+      return 2e-3;
+  }
+  return 0;
+}
+
+}  // namespace hcp

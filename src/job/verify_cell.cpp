@@ -1,0 +1,95 @@
+#include "src/job/verify_cell.hpp"
+
+#include "src/job/verification.hpp"
+#include "topology/mpi_collectives.hpp"
+
+namespace hcp {
+namespace {
+
+/// Above this many FLOP of reference arithmetic only a sample is checked, unless the user says otherwise.
+constexpr double full_verification_limit = 2e11;
+
+Coverage coverage_of(const JobConfig& config, const JobPlan& plan) {
+  if (config.verify == VerifyMode::automatic) {
+    const double flop = full_verification_flop(plan.area(), plan.shape(), config.pass) * plan.layers();
+    return flop <= full_verification_limit ? Coverage::full : Coverage::sample;
+  }
+  return config.verify == VerifyMode::full ? Coverage::full : Coverage::sample;
+}
+
+std::vector<double> gather_over_cp(const HierarchicalCommunicators& communicators,
+                                   std::span<const double> mine) {
+  if (!communicators.cp()) {
+    return {mine.begin(), mine.end()};
+  }
+  std::vector<double> all;
+  for (const std::vector<double>& part : all_gather(*communicators.cp(), mine)) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+LayerResults results_of(const JobConfig& config, const JobPlan& plan,
+                        const HierarchicalCommunicators& communicators, const CellRun& cell, int layer) {
+  const ExchangePlan& exchange = cell.exchange(layer);
+  const LayerTensors& tensors = cell.tensors(layer);
+  const std::int64_t first_q = communicators.coordinates().tp * plan.query_heads();
+  const std::int64_t first_kv = communicators.coordinates().tp * plan.kv_heads();
+  const std::int64_t first_lse = first_q + exchange.first_head_q;
+  return {.mask = &plan.mask(),
+          .softmax_scale = plan.shape().softmax_scale(),
+          .tokens = plan.shape().tokens(),
+          .layer = layer,
+          .pass = config.pass,
+          .dtype = config.dtype,
+          .queries_per_kv = exchange.head_map.queries_per_kv,
+          .query_heads = {first_q, plan.query_heads()},
+          .kv_heads = {first_kv, plan.kv_heads()},
+          .dim_qk = plan.shape().kv_channels,
+          .dim_v = plan.shape().v_channels,
+          .rows = cell.shard(),
+          .out = tensors.view(array_out),
+          .dq = tensors.view(array_dq),
+          .dk = tensors.view(array_dk),
+          .dv = tensors.view(array_dv),
+          .lse_rows = exchange.rows,
+          .lse_heads = {first_lse, exchange.heads_q},
+          .lse = reinterpret_cast<const float*>(tensors.view(array_lse).data)};
+}
+
+}  // namespace
+
+Verified verify_cell(const JobConfig& config, const JobPlan& plan, const Input& input,
+                     const HierarchicalCommunicators& communicators, const CellRun& cell) {
+  if (config.verify == VerifyMode::off || config.comm_only || config.compute_only) {
+    return {};
+  }
+  const Coverage coverage = coverage_of(config, plan);
+  const auto gather = [&](std::span<const double> mine) { return gather_over_cp(communicators, mine); };
+  double largest = 0.0;
+  std::string where;
+  for (int layer = 0; layer < plan.layers(); ++layer) {
+    const VerificationResult result =
+        verify_layer(results_of(config, plan, communicators, cell, layer), *input.source, coverage, gather);
+    if (result.largest() > largest) {
+      largest = result.largest();
+      where = result.worst() + " in layer " + std::to_string(layer);
+    }
+  }
+  const MpiCommunicator& world = communicators.world();
+  Verified verified{.mode = coverage == Coverage::full ? "full" : "sample",
+                    .error = all_reduce(world, Reduction::max, largest),
+                    .tolerance = verification_tolerance(config.dtype),
+                    .where = {}};
+  verified.passed = verified.error <= verified.tolerance;
+  if (!verified.passed) {
+    const std::int64_t candidate = largest == verified.error ? world.rank() : world.size();
+    const auto owner = static_cast<int>(all_reduce(world, Reduction::min, candidate));
+    verified.where = broadcast(
+        world, "rank " + std::to_string(owner) + ": error " + std::to_string(verified.error) + " in " + where,
+        owner);
+  }
+  return verified;
+}
+
+}  // namespace hcp
