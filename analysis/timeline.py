@@ -99,15 +99,20 @@ def _draw_phases(axes, events, lane_of):
 
 def _draw_transfers(axes, events, lane_of):
     """Draws transfers in flight; returns the levels that have any."""
-    posts = events[events["kind"] == "post"].groupby(TRANSFER)["t_begin"].min()
-    waits = events[events["kind"] == "wait"].groupby(TRANSFER)["t_end"].max()
-    flights = posts.to_frame().join(waits, how="inner").reset_index()
+    flights = _numbered(events, "post", "t_begin").merge(_numbered(events, "wait", "t_end"), on=[*TRANSFER, "turn"])
     levels = sorted(flights["level"].unique())
     for (rank, level), rows in flights.groupby(["rank", "level"]):
         bottom = lane_of[rank] + 0.19 + 0.2 * levels.index(level) / len(levels)
         bars = list(zip(rows["t_begin"], rows["t_end"] - rows["t_begin"]))
         axes.broken_barh(bars, (bottom, 0.16 / len(levels)), facecolor=_level_colour(level), linewidth=0)
     return levels
+
+
+def _numbered(events, kind, time):
+    """Events of one kind with their turn among those of the same step: an inner level repeats its steps for every
+    block that an outer level lends, so the n-th wait ends the n-th post."""
+    rows = events[events["kind"] == kind].sort_values("t_begin")[[*TRANSFER, "t_begin", "t_end"]]
+    return rows.assign(turn=rows.groupby(TRANSFER).cumcount())[[*TRANSFER, "turn", time]]
 
 
 def _mark_passes(axes, events):

@@ -25,7 +25,7 @@ if [[ -f $root/CMakeLists.txt ]]; then
     hcp_run_shown cmake -S "$root" -B "$build" "${generator[@]}" -DHCP_BUILD_TESTS=OFF -DHCP_BUILD_BENCHMARKS=OFF
   fi
   hcp_run_shown cmake --build "$build" --target hcp --parallel "$(nproc)"
-  hcp=$build/src/hcp
+  hcp=build/src/hcp
 elif [[ -x $installed_hcp ]]; then
   hcp=$installed_hcp
 else
@@ -34,7 +34,8 @@ else
 fi
 
 trace=$PWD/hcp-quickstart-$(date -u +%Y%m%dT%H%M%SZ)-$$.h5
-hcp_mpirun 4 "$hcp" run "$root/inputs/quickstart.cfg" --trace "$trace"
+hcp_run_shown cd "$root" # the deck names its input from there
+hcp_mpirun 4 "$hcp" run inputs/quickstart.cfg --trace "$trace"
 
 python=$(hcp_python || echo python3)
 printf '\nThe trace is %s\n' "$trace"

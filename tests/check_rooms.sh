@@ -24,7 +24,7 @@ rooms=(
   'src/attention/  (topology|kernels|src/comm|src/exchange|src/attention)/'
   'src/plan/       (topology|kernels|src/exchange|src/plan)/'
   'src/trace/      src/trace/'
-  'src/job/        (topology|kernels|src/[a-z]+)/'
+  'src/job/        (topology|kernels|src/[a-z]+)/|git_revision\.hpp' # the latter is written by the build
   'src/main\.cpp   (topology|kernels|src/[a-z]+)/'
 )
 

@@ -12,6 +12,12 @@ struct Use {
   std::size_t last = unused;
 };
 
+bool circulates(const ArrayPlan& array) {
+  return array.category == MemoryCategory::kv_ring || array.category == MemoryCategory::dkv_ring;
+}
+
+/// First and last use of every array in a pass. What circulates lives together, as rings hold all their
+/// buffers from the first hop to the last: so the memory of a run does not depend on how short its rings are.
 std::vector<Use> uses_of(const ExchangePlan& plan, Pass pass) {
   std::vector<Use> uses(plan.arrays.size());
   const Program& program = plan.program(pass);
@@ -20,6 +26,19 @@ std::vector<Use> uses_of(const ExchangePlan& plan, Pass pass) {
       Use& use = uses.at(static_cast<std::size_t>(array));
       use.first = std::min(use.first, i);
       use.last = i;
+    }
+  }
+  Use rings;
+  for (std::size_t id = 0; id < uses.size(); ++id) {
+    if (!circulates(plan.arrays[id]) || uses[id].first == unused) {
+      continue;
+    }
+    rings.first = std::min(rings.first, uses[id].first);
+    rings.last = rings.last == unused ? uses[id].last : std::max(rings.last, uses[id].last);
+  }
+  for (std::size_t id = 0; id < uses.size(); ++id) {
+    if (circulates(plan.arrays[id]) && uses[id].first != unused) {
+      uses[id] = rings;
     }
   }
   return uses;

@@ -23,8 +23,8 @@ struct ArrayLifetimes {
   std::vector<std::vector<ArrayId>> freed_after;
 };
 
-/// An array lives from its first to its last use in the pass. What forward saves lives on until its last use
-/// in backward, unless no backward follows.
+/// An array lives from its first to its last use in the pass; those that circulate in rings live together.
+/// What forward saves lives on until its last use in backward, unless no backward follows.
 [[nodiscard]] ArrayLifetimes array_lifetimes(const ExchangePlan& plan, Pass pass, bool backward_follows);
 
 /// Largest number of live bytes per category, and of their sum, on one rank.

@@ -96,7 +96,8 @@ struct EventKind {
   static constexpr FixedString<8> copy{"copy"};        ///< copies, sums and conversions of rows
 };
 
-/// One phase of one step of one rank. A wait has the layer, pass, level and step of the post that it ends.
+/// One phase of one step of one rank. The n-th wait of a layer, pass, level and step ends
+/// the n-th post of these.
 struct EventRow {
   double t_begin = 0;
   double t_end = 0;

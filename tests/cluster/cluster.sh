@@ -45,6 +45,7 @@ add_node() { # number: its namespace, its cable to the switch, its address
   local ns
   ns=$(node "$1")
   ip netns add "$ns"
+  ip netns exec "$ns" sysctl -qw net.ipv4.tcp_congestion_control=reno  # bbr paces itself below the shaped rate
   ip -n "$ns" link set lo up
   ip link add "port$1" netns "$switch" type veth peer name eth0 netns "$ns"
   ip -n "$switch" link set "port$1" mtu "$mtu" master bridge up
@@ -104,6 +105,9 @@ run() { # slots, ranks, arguments of mpirun...
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   export OMPI_MCA_plm_rsh_agent="$self rsh" OMPI_MCA_plm_rsh_no_tree_spawn=1
   export OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp OMPI_MCA_osc=^ucx
+  # The default without "put": with it a whole message is one write, and the other direction's request for data
+  # waits behind it in the same connection, so that an exchange takes the time of two messages instead of one.
+  export OMPI_MCA_btl_tcp_flags=send,inplace,need-ack,need-csum,hetero-rdma
   export OMPI_MCA_btl_tcp_if_include=$subnet.0/24 OMPI_MCA_oob_tcp_if_include=$subnet.0/24
   export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
   on_node "$(node 0)" mpirun --hostfile "$state/hosts.$slots" -n "$ranks" "$@"

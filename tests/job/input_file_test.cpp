@@ -76,10 +76,9 @@ class InputFileTest : public testing::Test {
     write("doc_lengths", H5T_STD_I64LE, H5T_NATIVE_INT64, {lengths.size()}, lengths);
   }
 
-  [[nodiscard]] static std::vector<float> values(const InputSource& source, InputTensor tensor,
-                                                 const PositionSet& rows, std::int64_t first_head,
-                                                 std::int64_t heads, std::int64_t dim,
-                                                 DataType type = DataType::fp32, int layer = 0) {
+  static std::vector<float> values(const InputSource& source, InputTensor tensor, const PositionSet& rows,
+                                   std::int64_t first_head, std::int64_t heads, std::int64_t dim,
+                                   DataType type = DataType::fp32, int layer = 0) {
     TensorView view{nullptr, type, count_of(rows), heads, dim};
     std::vector<std::byte> bytes(static_cast<std::size_t>(view.bytes()));
     view.data = bytes.data();
@@ -91,7 +90,7 @@ class InputFileTest : public testing::Test {
 
   void expect_refused(const std::string& because) {
     close();
-    EXPECT_THAT([this] { open_input_file(path(), 0); },
+    EXPECT_THAT([this] { static_cast<void>(open_input_file(path(), 0)); },
                 ThrowsMessage<std::invalid_argument>(AllOf(HasSubstr(path()), HasSubstr(because))));
   }
 
@@ -165,7 +164,7 @@ TEST_F(InputFileTest, Fp16IsReadAndEveryTypeIsRoundedOnce) {
 TEST_F(InputFileTest, RefusesFilesThatAreNone) {
   close();
   const auto refused = [](const std::string& path, const std::string& because) {
-    EXPECT_THAT([&] { open_input_file(path, 0); },
+    EXPECT_THAT([&] { static_cast<void>(open_input_file(path, 0)); },
                 ThrowsMessage<std::invalid_argument>(AllOf(HasSubstr(path), HasSubstr(because))));
   };
   refused((folder_ / "absent.h5").string(), "no such file");

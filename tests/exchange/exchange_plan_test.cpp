@@ -1,0 +1,418 @@
+/// The exchange plan without any ranks: bytes against the closed formulas, both ends of every message,
+/// memory.
+#include "src/exchange/exchange_plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "src/exchange/head_blocks.hpp"
+#include "src/exchange/plan_memory.hpp"
+#include "topology/level_digits.hpp"
+#include "topology/sequence_partition.hpp"
+
+namespace hcp {
+namespace {
+
+constexpr Algorithm p2p = Algorithm::p2p;
+constexpr Algorithm gather = Algorithm::all_gather;
+constexpr Algorithm a2a = Algorithm::a2a;
+
+struct Heads {
+  std::int64_t q = 1;
+  std::int64_t kv = 1;
+};
+
+/// The plans of all ranks of one CP group.
+class PlannedGroup {
+ public:
+  PlannedGroup(std::vector<Level> levels, const std::vector<std::int64_t>& documents, bool causal,
+               Heads heads, Partition partition = Partition::zigzag, DataType storage = DataType::bf16,
+               DataType gradient_wire = DataType::fp32) {
+    std::vector<std::int64_t> offsets{0};
+    for (const std::int64_t length : documents) {
+      offsets.push_back(offsets.back() + length);
+    }
+    mask_ = causal ? AttentionMask::causal(offsets) : AttentionMask::no_mask(offsets);
+    std::vector<int> sizes;
+    std::vector<int> swaps;
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      sizes.push_back(levels[i].size);
+      if (levels[i].algorithm == a2a) {
+        swaps.push_back(static_cast<int>(i));
+      }
+    }
+    const int ranks = Scheme{levels}.size();
+    const SequencePartition shards{partition, documents, ranks};
+    geometry_ = {.levels = std::move(levels),
+                 .shards = {},
+                 .mask = &mask_,
+                 .heads_q = heads.q,
+                 .heads_kv = heads.kv,
+                 .dim_qk = 16,
+                 .dim_v = 16,
+                 .storage = storage,
+                 .gradient_wire = gradient_wire};
+    for (int rank = 0; rank < ranks; ++rank) {
+      PositionSet shard;
+      for (const TokenRange& range : shards.ranges_of(shard_number(rank, sizes, swaps))) {
+        shard.push_back({range.begin, range.end});
+      }
+      geometry_.shards.push_back(std::move(shard));
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      plans.push_back(make_exchange_plan(geometry_, rank));
+    }
+  }
+  PlannedGroup(const PlannedGroup&) = delete;
+  PlannedGroup& operator=(const PlannedGroup&) = delete;
+
+  /// Bytes that all ranks send in a pass, of one payload or of all.
+  [[nodiscard]] std::int64_t bytes(Pass pass, std::vector<Payload> of = {}) const {
+    std::int64_t sum = 0;
+    for_each_send(pass, [&](const PlannedMessage& message) {
+      if (of.empty() || std::find(of.begin(), of.end(), message.payload) != of.end()) {
+        sum += message.bytes();
+      }
+    });
+    return sum;
+  }
+  [[nodiscard]] std::int64_t messages(Pass pass) const {
+    std::int64_t sum = 0;
+    for_each_send(pass, [&](const PlannedMessage&) { ++sum; });
+    return sum;
+  }
+  [[nodiscard]] std::int64_t level_bytes(Pass pass, int level) const {
+    std::int64_t sum = 0;
+    for_each_send(
+        pass, [&](const PlannedMessage& message) { sum += message.level == level ? message.bytes() : 0; });
+    return sum;
+  }
+  template <typename Action>
+  void for_each_send(Pass pass, const Action& action) const {
+    for (const ExchangePlan& plan : plans) {
+      for (const Transfer& transfer : plan.program(pass).transfers) {
+        for (const PlannedMessage& message : transfer.sends) {
+          action(message);
+        }
+      }
+    }
+  }
+  [[nodiscard]] const LayerGeometry& geometry() const { return geometry_; }
+
+  std::vector<ExchangePlan> plans;
+
+ private:
+  AttentionMask mask_ = AttentionMask::no_mask(std::vector<std::int64_t>{0});
+  LayerGeometry geometry_;
+};
+
+constexpr std::int64_t dim = 16;
+constexpr std::int64_t storage_bytes = 2;   // bf16
+constexpr std::int64_t gradient_bytes = 4;  // fp32
+
+// formulas.md's tau times the ranks: bytes of one head of all tokens.
+constexpr std::int64_t head_bytes(std::int64_t tokens, std::int64_t element = storage_bytes) {
+  return tokens * dim * element;
+}
+
+// --- Closed formulas, dense mask, lengths that divide. Sums over all ranks of what one rank sends. ---
+
+TEST(ExchangeBytes, FlatRingAndAllGatherMoveEveryBlockToEveryOtherRank) {
+  for (const Algorithm algorithm : {p2p, gather}) {
+    for (const int ranks : {2, 3, 4, 8}) {
+      const std::int64_t tokens = 16 * 2 * ranks;
+      const PlannedGroup group{{{algorithm, ranks}}, {tokens}, false, {8, 2}};
+      EXPECT_EQ(group.bytes(Pass::forward), (ranks - 1) * 2 * 2 * head_bytes(tokens));
+      EXPECT_EQ(group.bytes(Pass::backward, {Payload::kv}), (ranks - 1) * 2 * 2 * head_bytes(tokens));
+      EXPECT_EQ(group.bytes(Pass::backward, {Payload::dkv}),
+                (ranks - 1) * 2 * 2 * head_bytes(tokens, gradient_bytes));
+      EXPECT_EQ(group.messages(Pass::forward), ranks * (ranks - 1));
+      EXPECT_EQ(group.messages(Pass::backward), 2 * ranks * (ranks - 1));
+    }
+  }
+}
+
+TEST(ExchangeBytes, HeadSwapMovesAllButTheOwnShareTwice) {
+  // 28:7 on 2 ranks: KV head 3 is used by both, so the members hold 8 KV heads together. MQA: everybody holds
+  // the one.
+  struct Case {
+    int ranks;
+    Heads heads;
+    std::int64_t kv_held;    // by all members together
+    std::int64_t kv_shared;  // of those, how many are copies that others hold too
+  };
+  for (const Case& c : {Case{4, {8, 8}, 8, 0}, Case{4, {8, 4}, 4, 0}, Case{8, {8, 2}, 8, 8},
+                        Case{2, {28, 7}, 8, 2}, Case{4, {8, 1}, 4, 4}, Case{3, {8, 8}, 8, 0}}) {
+    const std::int64_t tokens = 16 * 2 * c.ranks;
+    const PlannedGroup group{{{a2a, c.ranks}}, {tokens}, false, c.heads};
+    // A rank sends its rows to each of the others, so every held head travels from (ranks - 1) / ranks of the
+    // tokens.
+    const std::int64_t others = c.ranks - 1;
+    const std::int64_t share = head_bytes(tokens) / c.ranks * others;
+    const std::int64_t gradient_share = head_bytes(tokens, gradient_bytes) / c.ranks * others;
+    EXPECT_EQ(group.bytes(Pass::forward), share * (2 * c.heads.q + 2 * c.kv_held));
+    EXPECT_EQ(group.bytes(Pass::backward),
+              share * (2 * c.heads.q + 2 * (c.kv_held - c.kv_shared)) + gradient_share * 2 * c.kv_shared);
+    EXPECT_EQ(group.messages(Pass::forward), 2 * c.ranks * others);
+    EXPECT_EQ(group.messages(Pass::backward), 2 * c.ranks * others);
+  }
+}
+
+TEST(ExchangeBytes, RingInTheNodeAndHeadSwapAcross) {
+  for (const auto& [inner, outer] : std::vector<std::pair<int, int>>{{2, 2}, {4, 2}, {2, 4}, {3, 2}}) {
+    const int ranks = inner * outer;
+    const std::int64_t tokens = 16 * 2 * ranks;
+    const PlannedGroup group{{{p2p, inner}, {a2a, outer}}, {tokens}, false, {8, 8}};
+    EXPECT_EQ(group.level_bytes(Pass::forward, 1), head_bytes(tokens) / outer * (outer - 1) * 2 * (8 + 8));
+    EXPECT_EQ(group.level_bytes(Pass::forward, 0), (inner - 1) * 2 * 8 * head_bytes(tokens));
+    EXPECT_EQ(group.level_bytes(Pass::backward, 1), head_bytes(tokens) / outer * (outer - 1) * 2 * (8 + 8));
+    EXPECT_EQ(group.level_bytes(Pass::backward, 0),
+              (inner - 1) * 2 * 8 * (head_bytes(tokens) + head_bytes(tokens, gradient_bytes)));
+  }
+}
+
+TEST(ExchangeBytes, HeadSwapInTheNodeAndRingAcrossIsTransformerEngines) {
+  for (const auto& [inner, outer] : std::vector<std::pair<int, int>>{{2, 2}, {4, 2}, {2, 4}}) {
+    const std::int64_t tokens = 16 * 2 * inner * outer;
+    const PlannedGroup group{{{a2a, inner}, {p2p, outer}}, {tokens}, false, {8, 8}};
+    EXPECT_EQ(group.level_bytes(Pass::forward, 0), head_bytes(tokens) / inner * (inner - 1) * 2 * (8 + 8));
+    EXPECT_EQ(group.level_bytes(Pass::forward, 1), (outer - 1) * 2 * 8 * head_bytes(tokens));
+  }
+}
+
+TEST(ExchangeBytes, DoubleRingMovesWhatAFlatRingMovesButLessOfItAcross) {
+  const std::int64_t tokens = 16 * 2 * 8;
+  for (const Algorithm inner : {p2p, gather}) {
+    for (const Algorithm outer : {p2p, gather}) {
+      const PlannedGroup group{{{inner, 4}, {outer, 2}}, {tokens}, false, {4, 4}};
+      // Across: each block once into the other node. Inside: every block of both nodes to the three other
+      // ranks.
+      EXPECT_EQ(group.level_bytes(Pass::forward, 1), (2 - 1) * 2 * 4 * head_bytes(tokens));
+      EXPECT_EQ(group.level_bytes(Pass::forward, 0), 2 * (4 - 1) * 2 * 4 * head_bytes(tokens));
+      EXPECT_EQ(group.bytes(Pass::forward), 7 * 2 * 4 * head_bytes(tokens));
+    }
+  }
+}
+
+TEST(ExchangeBytes, CausalMovesThreeQuartersZigzagAndHalfContiguous) {
+  for (const Algorithm algorithm : {p2p, gather}) {
+    const std::int64_t tokens = 16 * 2 * 8;
+    for (const std::vector<Level>& levels : std::vector<std::vector<Level>>{
+             {{algorithm, 8}}, {{algorithm, 4}, {algorithm, 2}}, {{algorithm, 2}, {a2a, 4}}}) {
+      for (const Pass pass : {Pass::forward, Pass::backward}) {
+        const auto moved = [&](bool causal, Partition partition) {
+          return PlannedGroup{levels, {tokens}, causal, {4, 4}, partition}.bytes(pass,
+                                                                                 {Payload::kv, Payload::dkv});
+        };
+        const std::int64_t dense = moved(false, Partition::zigzag);
+        EXPECT_EQ(moved(true, Partition::zigzag) * 4, dense * 3);
+        EXPECT_EQ(moved(true, Partition::contiguous) * 2, dense);
+      }
+    }
+  }
+}
+
+TEST(ExchangeBytes, DocumentsThatStayWholeMoveNothing) {
+  for (const Algorithm algorithm : {p2p, gather}) {
+    const PlannedGroup group{{{algorithm, 4}}, {32, 32, 32, 32}, false, {4, 4}, Partition::contiguous};
+    EXPECT_EQ(group.bytes(Pass::forward), 0);
+    EXPECT_EQ(group.messages(Pass::backward), 0);
+  }
+}
+
+TEST(ExchangeBytes, HeadSwapOverTwoLevelsIsOneSwapBookedWhereRanksDiffer) {
+  const std::int64_t tokens = 16 * 2 * 4;
+  const PlannedGroup joined{{{a2a, 2}, {a2a, 2}}, {tokens}, false, {8, 8}};
+  const PlannedGroup flat{{{a2a, 4}}, {tokens}, false, {8, 8}};
+  EXPECT_EQ(joined.bytes(Pass::forward), flat.bytes(Pass::forward));
+  EXPECT_EQ(joined.messages(Pass::forward), flat.messages(Pass::forward));
+  EXPECT_EQ(joined.level_bytes(Pass::forward, 1), 2 * joined.level_bytes(Pass::forward, 0));
+}
+
+// --- Sizes that overflow an int: one head of 2^31 and more bytes per message. ---
+
+TEST(ExchangeBytes, MessagesOverTwoGibibytesAreCountedRight) {
+  const std::int64_t tokens = std::int64_t{1} << 26;
+  for (const Algorithm algorithm : {p2p, gather, a2a}) {
+    const PlannedGroup group{{{algorithm, 2}}, {tokens}, true, {32, 32}};
+    std::int64_t largest = 0;
+    group.for_each_send(Pass::forward,
+                        [&](const PlannedMessage& m) { largest = std::max(largest, m.bytes()); });
+    // Causal zigzag over two ranks: one looks at all of the other's block, and with swapped heads everybody
+    // at all rows.
+    const __int128 rows = tokens / 2;
+    const __int128 elements = algorithm == a2a ? rows * 16 * dim * 3 : rows * 32 * dim * 2;
+    EXPECT_GT(largest, std::int64_t{1} << 31);
+    EXPECT_TRUE(static_cast<__int128>(largest) == elements * storage_bytes) << largest;
+  }
+}
+
+// --- Both ends agree. ---
+
+using Stream = std::vector<std::tuple<Payload, std::int64_t>>;
+
+void expect_ends_match(const PlannedGroup& group) {
+  std::vector<int> sizes;
+  for (const Level& level : group.geometry().levels) {
+    sizes.push_back(level.size);
+  }
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    std::map<std::tuple<int, int, std::vector<int>>, Stream>
+        sent;  // (from, to, communicator) -> messages in order
+    std::map<std::tuple<int, int, std::vector<int>>, Stream> received;
+    for (int rank = 0; rank < static_cast<int>(group.plans.size()); ++rank) {
+      const ExchangePlan& plan = group.plans[static_cast<std::size_t>(rank)];
+      for (const Transfer& transfer : plan.program(pass).transfers) {
+        const std::vector<int>& levels =
+            plan.communicators.at(static_cast<std::size_t>(transfer.communicator));
+        const std::vector<int> members =
+            level_groups(sizes, levels).at(static_cast<std::size_t>(level_place(rank, sizes, levels).group));
+        for (const PlannedMessage& m : transfer.sends) {
+          EXPECT_EQ(members.at(static_cast<std::size_t>(m.peer)), m.peer_cp_rank);
+          EXPECT_NE(m.peer_cp_rank, rank);
+          EXPECT_GT(m.bytes(), 0);
+          sent[{rank, m.peer_cp_rank, levels}].emplace_back(m.payload, m.bytes());
+        }
+        for (const PlannedMessage& m : transfer.receives) {
+          received[{m.peer_cp_rank, rank, levels}].emplace_back(m.payload, m.bytes());
+        }
+      }
+    }
+    EXPECT_EQ(sent, received);
+  }
+}
+
+TEST(ExchangePlan, EverySentMessageIsReceivedInOrder) {
+  std::mt19937 random{7};
+  for (int round = 0; round < 60; ++round) {
+    std::vector<Level> levels;
+    int ranks = 1;
+    while (levels.size() < 3 && (levels.empty() || random() % 3 != 0)) {
+      const int size = 2 + static_cast<int>(random() % 3);
+      if (ranks * size > 12) {
+        break;
+      }
+      levels.push_back({std::vector{p2p, gather, a2a}[random() % 3], size});
+      ranks *= size;
+    }
+    std::vector<std::int64_t> documents(1 + random() % 6);
+    for (std::int64_t& length : documents) {
+      length = static_cast<std::int64_t>(random() % 60);
+    }
+    const bool causal = random() % 2 == 0;
+    const Partition partition = random() % 2 == 0 ? Partition::zigzag : Partition::contiguous;
+    expect_ends_match(PlannedGroup{levels, documents, causal, {28, 7}, partition});
+  }
+}
+
+// --- Memory at fixed tokens per rank. ---
+
+MemoryPeaks peaks_of(const PlannedGroup& group) {
+  MemoryPeaks largest;
+  for (const ExchangePlan& plan : group.plans) {
+    const ExchangePlan* const layer = &plan;
+    const MemoryPeaks peaks = planned_memory({&layer, 1}, PassSelection::both);
+    largest.total = std::max(largest.total, peaks.total);
+    for (std::size_t c = 0; c < memory_categories; ++c) {
+      largest.by_category[c] = std::max(largest.by_category[c], peaks.by_category[c]);
+    }
+  }
+  return largest;
+}
+
+/// Peak of the fullest rank with rings of 3 to 8 ranks.
+std::vector<std::int64_t> peaks_over_rings(bool causal, bool hierarchical) {
+  constexpr std::int64_t tokens_per_rank = 96;
+  std::vector<std::int64_t> totals;
+  for (int ring = 3; ring <= 8; ++ring) {
+    std::vector<Level> levels{{p2p, ring}};
+    if (hierarchical) {
+      levels.push_back({a2a, 2});
+    }
+    totals.push_back(
+        peaks_of(PlannedGroup{levels, {tokens_per_rank * Scheme{levels}.size()}, causal, {8, 8}}).total);
+  }
+  return totals;
+}
+
+TEST(ExchangeMemory, RingsOfThreeAndMoreNeedTheSameAtFixedTokensPerRank) {
+  for (const bool hierarchical : {false, true}) {
+    EXPECT_THAT(peaks_over_rings(false, hierarchical),
+                testing::Each(peaks_over_rings(false, hierarchical).front()));
+  }
+}
+
+TEST(ExchangeMemory, CausalRingsOfThreeNeedLessAndLongerOnesTheSame) {
+  // In a causal ring of three no rank looks at all of two other blocks and gets a whole one back, in longer
+  // ones some do.
+  for (const bool hierarchical : {false, true}) {
+    const std::vector<std::int64_t> peaks = peaks_over_rings(true, hierarchical);
+    EXPECT_LT(peaks.front(), peaks.back());
+    EXPECT_THAT(std::vector(peaks.begin() + 1, peaks.end()), testing::Each(peaks.back()));
+    EXPECT_EQ(peaks.back(), peaks_over_rings(false, hierarchical).back());
+  }
+}
+
+TEST(ExchangeMemory, ARingOfTwoHoldsOneBorrowedBlockAndLongerRingsTwo) {
+  const auto kv_ring = [](int ring) {
+    return peaks_of(PlannedGroup{{{p2p, ring}}, {96 * ring}, false, {8, 8}})
+        .by_category[static_cast<std::size_t>(MemoryCategory::kv_ring)];
+  };
+  const std::int64_t block = 2 * 8 * head_bytes(96);
+  EXPECT_EQ(kv_ring(2), block);
+  EXPECT_EQ(kv_ring(3), 2 * block);
+  EXPECT_EQ(kv_ring(8), 2 * block);
+}
+
+TEST(ExchangeMemory, AllGatherGrowsWithTheSequence) {
+  const auto gathered = [](int ranks) {
+    return peaks_of(PlannedGroup{{{gather, ranks}}, {96 * ranks}, false, {8, 8}})
+        .by_category[static_cast<std::size_t>(MemoryCategory::gathered)];
+  };
+  // The fp32 gradient of KV of all ranks, and what arrives from the others. Gathered KV (bf16) is freed
+  // before that.
+  const auto expected = [](int ranks) { return 2 * 8 * head_bytes(96, gradient_bytes) * (2 * ranks - 1); };
+  EXPECT_EQ(gathered(4), expected(4));
+  EXPECT_EQ(gathered(8), expected(8));
+}
+
+// --- Heads ---
+
+TEST(HeadBlocks, QueryHeadsAreDealtEvenlyAndKvHeadsFollow) {
+  EXPECT_EQ(query_heads_of(0, 3, 8).count(), 3);
+  EXPECT_EQ(query_heads_of(2, 3, 8).begin, 6);
+  EXPECT_EQ(query_heads_of(2, 3, 8).end, 8);
+  const SharedHeads first = shared_heads_of(0, 2, 28, 4);
+  EXPECT_EQ(first.all.begin, 0);
+  EXPECT_EQ(first.all.end, 4);
+  EXPECT_EQ(first.final.end, 3);  // KV head 3 serves query heads 12..15, so both members
+  const SharedHeads second = shared_heads_of(1, 2, 28, 4);
+  EXPECT_EQ(second.all.begin, 3);
+  EXPECT_EQ(second.final.begin, 4);
+}
+
+TEST(HeadBlocks, FortyQueryHeadsOverEightKvHeadsOnFortyRanks) {
+  const PlannedGroup group{{{a2a, 40}}, {400}, true, {40, 8}};
+  for (const ExchangePlan& plan : group.plans) {
+    EXPECT_EQ(plan.heads_q, 1);
+    EXPECT_EQ(plan.head_map.first_kv_head, plan.first_head_q / 5);
+  }
+  expect_ends_match(group);
+}
+
+TEST(ExchangePlan, MoreSwapMembersThanQueryHeadsAreRefused) {
+  EXPECT_THROW((PlannedGroup{{{a2a, 8}}, {64}, false, {4, 4}}), std::invalid_argument);
+}
+
+TEST(ExchangePlan, OneRankNeedsNoCommunicator) {
+  const PlannedGroup group{{}, {64}, false, {4, 4}};
+  EXPECT_TRUE(group.plans.front().communicators.empty());
+  EXPECT_EQ(group.messages(Pass::backward), 0);
+}
+
+}  // namespace
+}  // namespace hcp
