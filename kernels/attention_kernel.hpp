@@ -46,11 +46,13 @@ struct KvBlock {
   std::span<const PositionRange> positions;  ///< of the rows, ascending; sizes sum to rows
 };
 
-/// Exact attention over the KV blocks folded in so far; {0, -inf} before the first.
+/// Attention over the KV blocks folded in so far, not yet normalised; {0, -inf, 0} before the first. Kept in
+/// this form from block to block, so that rounding does not grow with their number: as long as the maximum
+/// stays, nothing is scaled.
 struct RunningOutput {
-  float* out = nullptr;  ///< [rows, heads_q, dim_v], normalised
-  float* lse = nullptr;  ///< [rows, heads_q], natural logarithm of the sum of exponentials; -inf where
-                         ///< nothing was seen
+  float* out = nullptr;  ///< [rows, heads_q, dim_v], sum of exp2(s - max) v
+  float* max = nullptr;  ///< [rows, heads_q], the largest s so far; s = log2(e) softmax_scale q k^T
+  float* sum = nullptr;  ///< [rows, heads_q], sum of exp2(s - max)
 };
 
 /// What the backward pass knows of a block of queries.
@@ -82,13 +84,17 @@ class AttentionKernel {
   virtual ~AttentionKernel() = default;
   [[nodiscard]] virtual MemorySpace memory_space() const = 0;
 
-  /// s = softmax_scale * q k^T where the mask allows; folds softmax(s) v into `running`, which afterwards is
-  /// the exact attention over every block folded in. A row that sees no key of the block keeps its bits; -inf
-  /// merged with -inf is -inf.
+  /// Folds the attention of a block into `running`, where the mask allows. A row that sees no key of the
+  /// block keeps its bits; -inf merged with -inf is -inf.
   /// @throws std::invalid_argument if shapes disagree
   /// @source Dao 2023, arXiv:2307.08691, section 3.1
   virtual void forward_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv,
                              const RunningOutput& running) = 0;
+
+  /// After the last block: divides `running.out` by the sum, so that it is the exact attention, and sets lse
+  /// [rows, heads], the natural logarithm of the sum of exponentials. A row that saw nothing gets 0 and -inf.
+  virtual void finish_forward(const RunningOutput& running, std::int64_t rows, std::int64_t heads,
+                              std::int64_t dim_v, float* lse) = 0;
 
   /// Adds the block's share of dq, dk, dv. P = exp(s - lse) with the lse of the whole sequence, dS = P (dP -
   /// delta). Rows with lse = -inf contribute nothing.

@@ -1,6 +1,8 @@
 // The reference attention behind the interface of every kernel: fp64 inside, storage types and fp32 outside.
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -86,17 +88,39 @@ class ReferenceAttentionKernel final : public AttentionKernel {
     check_shapes(rule, query, kv);
     const std::vector<std::int64_t> positions = single_positions(query.positions);
     const HeadTable out_table{query.q.rows, query.q.heads, kv.v.dim};
-    const HeadTable lse_table{query.q.rows, query.q.heads, 1};
+    const HeadTable row_table{query.q.rows, query.q.heads, 1};
     for (std::int64_t head = 0; head < query.q.heads; ++head) {
       const KvHead keys{kv, rule.heads.kv_head_of(head)};
       const Doubles q = head_in_fp64(query.q, head);
       Doubles out = out_table.read(running.out, head);
-      Doubles lse = lse_table.read(running.lse, head);
+      Doubles lse = row_table.read(running.max, head);
+      const Doubles sum = row_table.read(running.sum, head);
+      for (std::size_t row = 0; row < lse.size(); ++row) {
+        if (sum[row] == 0.0) {
+          continue;
+        }
+        lse[row] = (lse[row] + std::log2(sum[row])) * std::numbers::ln2;
+        for (std::int64_t i = 0; i < kv.v.dim; ++i) {
+          out[row * static_cast<std::size_t>(kv.v.dim) + static_cast<std::size_t>(i)] /= sum[row];
+        }
+      }
       fold_reference_attention(reference_head(rule, kv), {positions, q.data()}, keys.view(),
                                {out.data(), lse.data()});
+      // Normalised, the sum is 1 and the maximum the logarithm of all exponentials.
+      Doubles ones(lse.size());
+      for (std::size_t row = 0; row < lse.size(); ++row) {
+        ones[row] = std::isinf(lse[row]) ? 0.0 : 1.0;
+        lse[row] *= std::numbers::log2e;
+      }
       out_table.write(out, running.out, head);
-      lse_table.write(lse, running.lse, head);
+      row_table.write(lse, running.max, head);
+      row_table.write(ones, running.sum, head);
     }
+  }
+
+  void finish_forward(const RunningOutput& running, std::int64_t rows, std::int64_t heads, std::int64_t dim_v,
+                      float* lse) override {
+    finish_forward_host(running, rows, heads, dim_v, lse);
   }
 
   void backward_block(const BlockRule& rule, const GradientBlock& gradient, const KvBlock& kv,

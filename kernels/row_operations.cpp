@@ -1,5 +1,9 @@
 #include "kernels/row_operations.hpp"
 
+#include <cmath>
+#include <limits>
+#include <numbers>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -61,6 +65,23 @@ void row_dot_host(ConstTensorView out, ConstTensorView dout, float* delta) {
       sum += dot(left.data(), right.data(), count);
     });
     delta[row] = sum;
+  }
+}
+
+void finish_forward_host(const RunningOutput& running, std::int64_t rows, std::int64_t heads,
+                         std::int64_t dim_v, float* lse) {
+  for (std::int64_t row = 0; row < rows * heads; ++row) {
+    const double sum = running.sum[row];
+    if (sum == 0.0) {
+      lse[row] = -std::numeric_limits<float>::infinity();
+      continue;
+    }
+    lse[row] =
+        static_cast<float>((static_cast<double>(running.max[row]) + std::log2(sum)) * std::numbers::ln2);
+    float* out = running.out + row * dim_v;
+    for (std::int64_t i = 0; i < dim_v; ++i) {
+      out[i] /= running.sum[row];
+    }
   }
 }
 

@@ -8,20 +8,22 @@
 #include <string>
 #include <vector>
 
+#include "src/comm/transport.hpp"
 #include "src/job/build_info.hpp"
 #include "src/job/command_line.hpp"
+#include "src/job/give_up.hpp"
 #include "src/job/run_job.hpp"
 #include "topology/mpi_environment.hpp"
 
 namespace {
 
 constexpr int exit_bad_input = 2;
-constexpr int exit_error = 3;
 
 using Arguments = std::vector<std::string>;
 
 /// Bad input is found on all ranks alike, so all of them leave by themselves and one of them says why. Any
-/// other error may be one rank's own, and the others may wait for it: the job ends at once.
+/// other error may be one rank's own, and the others may wait for it: the job ends at once. Only a timeout is an error of
+/// several ranks, and each of them says what it waits for.
 int run_on_all_ranks(hcp::MpiEnvironment& mpi, const Arguments& arguments) {
   try {
     return hcp::run_job(hcp::parse_job_config(arguments), mpi);
@@ -30,9 +32,11 @@ int run_on_all_ranks(hcp::MpiEnvironment& mpi, const Arguments& arguments) {
       std::cerr << "hcp: " << error.what() << std::endl;
     }
     return exit_bad_input;
+  } catch (const hcp::TransportTimeout& error) {
+    hcp::give_up(error.what());
   } catch (const std::exception& error) {
-    std::cerr << "hcp: rank " << mpi.world_rank() << ": " << error.what() << std::endl;
-    hcp::abort_all_ranks(exit_error);
+    std::cerr << "hcp: world rank " << mpi.world_rank() << ": " << error.what() << std::endl;
+    hcp::abort_all_ranks(hcp::exit_status_error);
   }
 }
 
@@ -75,5 +79,5 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     std::cerr << "hcp: " << error.what() << "\n";
   }
-  return exit_error;
+  return hcp::exit_status_error;
 }

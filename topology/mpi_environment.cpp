@@ -1,8 +1,11 @@
 #include "topology/mpi_environment.hpp"
 
 #include <array>
+#include <chrono>
 #include <exception>
+#include <set>
 #include <string>
+#include <thread>
 
 namespace hcp {
 
@@ -85,6 +88,38 @@ std::string mpi_library_version() {
 void abort_all_ranks(int exit_status) {
   MPI_Abort(MPI_COMM_WORLD, exit_status);
   std::terminate();  // MPI_Abort does not return; its declaration does not say so
+}
+
+std::vector<int> silent_ranks(double listen_s) noexcept {
+  constexpr int giving_up = 4711;  // a tag
+  constexpr std::chrono::milliseconds pause{1};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>{listen_s};
+  int me = 0;
+  int size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  std::set<int> silent;
+  for (int rank = 0; rank < size; ++rank) {
+    if (rank == me) continue;
+    silent.insert(rank);
+    MPI_Request sending = MPI_REQUEST_NULL;
+    if (MPI_Isend(nullptr, 0, MPI_BYTE, rank, giving_up, MPI_COMM_WORLD, &sending) == MPI_SUCCESS) {
+      MPI_Request_free(&sending);
+    }
+  }
+  while (!silent.empty() && std::chrono::steady_clock::now() < deadline) {
+    int found = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    const int code = MPI_Improbe(MPI_ANY_SOURCE, giving_up, MPI_COMM_WORLD, &found, &message, &status);
+    if (code != MPI_SUCCESS) break;
+    if (found == 0) {
+      std::this_thread::sleep_for(pause);
+    } else if (MPI_Mrecv(nullptr, 0, MPI_BYTE, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS) {
+      silent.erase(status.MPI_SOURCE);
+    }
+  }
+  return {silent.begin(), silent.end()};
 }
 
 MpiCommunicator MpiCommunicator::duplicate(MPI_Comm parent) {

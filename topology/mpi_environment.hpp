@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace hcp {
 
@@ -63,6 +64,13 @@ class MpiEnvironment {
 
 /// Ends all ranks of the job at once with `exit_status`. For main, and for nobody below it.
 [[noreturn]] void abort_all_ranks(int exit_status);
+
+/// For a rank that gives up waiting and will abort the job: tells every other rank so, and listens for
+/// `listen_s` seconds to those that give up as well. Who stays silent is who the others wait for: a rank that
+/// was stopped, has died or computes for ever. Uses the world communicator, on which nothing else travels; on
+/// a second thread it needs MPI_THREAD_MULTIPLE. Never throws: where MPI fails, nobody more is heard.
+/// @return the silent world ranks, ascending
+[[nodiscard]] std::vector<int> silent_ranks(double listen_s) noexcept;
 
 /// Owns one communicator and frees it. Move-only: one handle, one owner.
 class MpiCommunicator {

@@ -117,9 +117,15 @@ class CpuAttentionKernel final : public AttentionKernel {
       const ForwardTile tile{.shape = shape_of(rule, query, kv, schedule, task.tile),
                              .q = rows_of_head(query.q, row, task.head),
                              .out = sums_of_head(running.out, heads, kv.v.dim, row, task.head),
-                             .lse = sums_of_head(running.lse, heads, 1, row, task.head)};
+                             .max = sums_of_head(running.max, heads, 1, row, task.head),
+                             .sum = sums_of_head(running.sum, heads, 1, row, task.head)};
       forward_tile(tile, task.tile.visits, kv, rule.heads.kv_head_of(task.head), workspaces_.of(thread));
     });
+  }
+
+  void finish_forward(const RunningOutput& running, std::int64_t rows, std::int64_t heads, std::int64_t dim_v,
+                      float* lse) override {
+    finish_forward_host(running, rows, heads, dim_v, lse);
   }
 
   void backward_block(const BlockRule& rule, const GradientBlock& gradient, const KvBlock& kv,

@@ -16,7 +16,6 @@
 namespace hcp::tile {
 
 inline constexpr float log2_e = 1.44269504F;
-inline constexpr double ln_2 = 0.69314718055994531;
 inline constexpr float infinity = __builtin_inff();
 
 template <typename Isa>
@@ -42,10 +41,9 @@ void begin_forward(const ForwardTile& tile, std::byte* memory) {
   pack_rows<Isa>(tile.q, shape.rows, shape.dim_qk, work.staging);
   pack_transposed<Isa>(work.staging, shape.rows, shape.dim_qk, shape.softmax_scale * log2_e, work.q_columns);
   for (int row = 0; row < tile_rows; ++row) {
-    const float lse = row < shape.rows ? tile.lse.data[row * tile.lse.stride] : -infinity;
-    const bool fresh = lse == -infinity;
-    work.maximum[row] = lse * log2_e;
-    work.sum[row] = fresh ? 0.0F : 1.0F;
+    const bool fresh = row >= shape.rows || tile.max.data[row * tile.max.stride] == -infinity;
+    work.maximum[row] = fresh ? -infinity : tile.max.data[row * tile.max.stride];
+    work.sum[row] = fresh ? 0.0F : tile.sum.data[row * tile.sum.stride];
     float* out = work.out + row * dim_stride;
     if (fresh) {
       __builtin_memset(out, 0, dim_stride * sizeof(float));
@@ -143,14 +141,10 @@ void finish_forward(const ForwardTile& tile, std::byte* memory) {
     if (!sees_keys || work.sum[row] == 0.0F) {
       continue;
     }
-    const double log2_sum = __builtin_log2(static_cast<double>(work.sum[row]));
-    tile.lse.data[row * tile.lse.stride] =
-        static_cast<float>((static_cast<double>(work.maximum[row]) + log2_sum) * ln_2);
-    float* out = tile.out.data + row * tile.out.stride;
-    const float* unscaled = work.out + row * dim_stride;
-    for (int i = 0; i < shape.dim_v; ++i) {
-      out[i] = unscaled[i] / work.sum[row];
-    }
+    tile.max.data[row * tile.max.stride] = work.maximum[row];
+    tile.sum.data[row * tile.sum.stride] = work.sum[row];
+    __builtin_memcpy(tile.out.data + row * tile.out.stride, work.out + row * dim_stride,
+                     static_cast<std::size_t>(shape.dim_v) * sizeof(float));
   }
 }
 

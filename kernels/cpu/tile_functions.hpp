@@ -60,7 +60,8 @@ struct ForwardTile {
   TileShape shape;
   HeadRows q;
   HeadSums out;  ///< as RunningOutput::out
-  HeadSums lse;  ///< as RunningOutput::lse
+  HeadSums max;  ///< as RunningOutput::max
+  HeadSums sum;  ///< as RunningOutput::sum
 };
 
 struct BackwardTile {

@@ -114,6 +114,18 @@ class ContextParallelAttention::Execution {
     return true;
   }
 
+  bool operator()(const FinishForward& /*finish*/) {
+    if (work_ == Work::communication) {
+      return false;
+    }
+    const AttentionArrays& arrays = a_.plan_.attention;
+    const ArrayPlan& out = a_.plan_.arrays[index(arrays.running_out)];
+    a_.kernel_.finish_forward(
+        {as_floats(arrays.running_out), as_floats(arrays.running_max), as_floats(arrays.running_sum)},
+        out.rows, out.heads, out.dim, as_floats(array_lse));
+    return true;
+  }
+
   bool operator()(const RowDot& dot) {
     if (work_ == Work::communication) {
       return false;
@@ -132,9 +144,10 @@ class ContextParallelAttention::Execution {
     const std::int64_t keys = count_of(attend.positions);
     const KvBlock kv{view(attend.k).row_slice(0, keys), view(attend.v).row_slice(0, keys), attend.positions};
     if (pass_ == Pass::forward) {
-      a_.kernel_.forward_block(
-          a_.rule_, query, kv,
-          {float_row(arrays.running_out, attend.query.first), float_row(array_lse, attend.query.first)});
+      a_.kernel_.forward_block(a_.rule_, query, kv,
+                               {float_row(arrays.running_out, attend.query.first),
+                                float_row(arrays.running_max, attend.query.first),
+                                float_row(arrays.running_sum, attend.query.first)});
       return true;
     }
     a_.kernel_.backward_block(a_.rule_,

@@ -77,7 +77,9 @@ int outermost_difference(int cp_rank_a, int cp_rank_b, const std::vector<Level>&
   int outermost = 0;
   for (std::size_t level = 0; level < levels.size(); ++level) {
     const int size = levels[level].size;
-    if (cp_rank_a % size != cp_rank_b % size) { outermost = static_cast<int>(level); }
+    if (cp_rank_a % size != cp_rank_b % size) {
+      outermost = static_cast<int>(level);
+    }
     cp_rank_a /= size;
     cp_rank_b /= size;
   }
@@ -127,13 +129,16 @@ std::vector<ArrayId> arrays_of(const Instruction& instruction, const Program& pr
     void operator()(const Wait& a) const { of_transfer_of(a.transfer); }
     void operator()(const Move& a) const { used = {a.from.array, a.to.array}; }
     void operator()(const Fill& a) const { used = {a.array}; }
+    void operator()(const FinishForward&) const {
+      used = {attention.running_out, attention.running_max, attention.running_sum, array_lse};
+    }
     void operator()(const RowDot& a) const { used = {a.out, a.dout, a.delta}; }
     void operator()(const Attend& a) const {
-      used = {attention.q, a.k, a.v, array_lse};
+      used = {attention.q, a.k, a.v};
       if (a.dk < 0) {
-        used.push_back(attention.running_out);
+        used.insert(used.end(), {attention.running_out, attention.running_max, attention.running_sum});
       } else {
-        used.insert(used.end(), {attention.dout, attention.delta, attention.dq, a.dk, a.dv});
+        used.insert(used.end(), {array_lse, attention.dout, attention.delta, attention.dq, a.dk, a.dv});
       }
     }
   };

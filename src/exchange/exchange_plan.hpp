@@ -77,8 +77,12 @@ inline constexpr int payloads = 6;
 [[nodiscard]] constexpr int message_tag(Pass pass, Payload payload) {
   return static_cast<int>(pass) * payloads + static_cast<int>(payload);
 }
-[[nodiscard]] constexpr Pass pass_of_tag(int tag) { return static_cast<Pass>(tag / payloads); }
-[[nodiscard]] constexpr Payload payload_of_tag(int tag) { return static_cast<Payload>(tag % payloads); }
+[[nodiscard]] constexpr Pass pass_of_tag(int tag) {
+  return static_cast<Pass>(tag / payloads);
+}
+[[nodiscard]] constexpr Payload payload_of_tag(int tag) {
+  return static_cast<Payload>(tag % payloads);
+}
 
 /// Bytes [offset, offset + bytes) of an array.
 struct Part {
@@ -137,6 +141,9 @@ struct Fill {
   float value = 0.0F;
 };
 
+/// Normalises the running output of this rank's rows and sets lse.
+struct FinishForward {};
+
 /// delta = rowsum(out * dout) of this rank's rows.
 struct RowDot {
   ArrayId out = 0;
@@ -157,7 +164,7 @@ struct Attend {
 };
 
 struct Instruction {
-  std::variant<Post, Wait, Move, Fill, RowDot, Attend> action;
+  std::variant<Post, Wait, Move, Fill, FinishForward, RowDot, Attend> action;
   int level = 0;  ///< of the scheme, for the record; -1 outside any level
   int step = 0;
 };
@@ -173,6 +180,8 @@ struct AttentionArrays {
   ArrayId q = array_q;
   ArrayId dout = array_dout;
   ArrayId running_out = 0;
+  ArrayId running_max = 0;
+  ArrayId running_sum = 0;
   ArrayId delta = 0;
   ArrayId dq = 0;
 };

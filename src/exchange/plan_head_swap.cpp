@@ -244,9 +244,15 @@ void PlanBuilder::plan_forward() {
   const ArrayId running =
       array("running out", MemoryCategory::accumulator, DataType::fp32, rows, plan_.heads_q, geometry_.dim_v);
   plan_.attention.running_out = running;
+  plan_.attention.running_max =
+      array("running max", MemoryCategory::accumulator, DataType::fp32, rows, plan_.heads_q, 1);
+  plan_.attention.running_sum =
+      array("running sum", MemoryCategory::accumulator, DataType::fp32, rows, plan_.heads_q, 1);
   fill(running, rows, 0.0F);
-  fill(array_lse, rows, -std::numeric_limits<float>::infinity());
+  fill(plan_.attention.running_max, rows, -std::numeric_limits<float>::infinity());
+  fill(plan_.attention.running_sum, rows, 0.0F);
   visit(static_cast<int>(sets_.visit_levels().size()), own, nullptr);
+  emit(FinishForward{});
 
   const View result = view_of(running, plan_.rows);
   if (!swaps()) {

@@ -10,6 +10,7 @@
 #include "src/comm/mpi_transport.hpp"
 #include "src/job/agreement.hpp"
 #include "src/job/config_validation.hpp"
+#include "src/job/give_up.hpp"
 #include "src/job/measurement.hpp"
 #include "src/job/report.hpp"
 #include "src/job/run_record.hpp"
@@ -23,15 +24,10 @@ namespace hcp {
 namespace {
 
 constexpr int status_failed = 1;
-constexpr int status_library_error = 3;
 constexpr int status_stopped = 4;
 /// The transports' own deadlines come first: they know the peer.
-constexpr double watchdog_grace_s = 2.0;
-
-void abort_with(const std::string& message) {
-  std::cerr << "hcp: " << message << std::endl;
-  abort_all_ranks(status_library_error);
-}
+constexpr double watchdog_grace_s = 1.0;
+static_assert(watchdog_grace_s < seconds_to_listen);
 
 }  // namespace
 
@@ -44,7 +40,7 @@ int run_job(JobConfig config, const MpiEnvironment& mpi) {
 int run_job(JobConfig config, const MpiEnvironment& /*mpi*/, const TransportFactory& make_transport) {
   const MpiCommunicator everyone = MpiCommunicator::duplicate(MPI_COMM_WORLD);
   validate(config, everyone.size());
-  Watchdog watchdog{"rank " + std::to_string(everyone.rank()), config.timeout + watchdog_grace_s, abort_with};
+  Watchdog watchdog{"world rank " + std::to_string(everyone.rank()), config.timeout + watchdog_grace_s, give_up};
   watch_for_stop_signals();
   const std::string trace_path = config.trace.value_or(default_trace_path());
 
@@ -145,7 +141,7 @@ int run_job(JobConfig config, const MpiEnvironment& /*mpi*/, const TransportFact
     return status_failed;
   }
   if (!traced) {
-    return status_library_error;
+    return exit_status_error;
   }
   return measurement.stopped ? status_stopped : EXIT_SUCCESS;
 }

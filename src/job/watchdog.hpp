@@ -14,7 +14,7 @@ namespace hcp {
 
 class Watchdog {
  public:
-  /// @param who        begins the message: "rank 3"
+  /// @param who        begins the message: "world rank 3"
   /// @param expired    called on the watchdog's thread with the message; does not return
   Watchdog(std::string who, double timeout_s, void (*expired)(const std::string&));
   Watchdog(const Watchdog&) = delete;

@@ -2,11 +2,15 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <random>
 
 #include "tests/harness/delayed_transport.hpp"
+#include "tests/harness/thread_network.hpp"
 #include "topology/level_digits.hpp"
 #include "topology/mpi_collectives.hpp"
 
@@ -148,13 +152,21 @@ std::string Setting::describe() const {
          ", gradients travel in " + std::string{name_of(gradient_wire)};
 }
 
-Answer solve(const Problem& p, const MpiCommunicator& comm) {
+namespace {
+
+/// The share of every `stride`-th head from `first` on, zero elsewhere.
+Answer solve_heads(const Problem& p, int first, int stride) {
   const std::int64_t n = p.tokens();
   Answer a;
   a.q = random_tensor(n * p.heads_q * p.dim_qk, p.type, p.seed * 4);
   a.k = random_tensor(n * p.heads_kv * p.dim_qk, p.type, p.seed * 4 + 1);
   a.v = random_tensor(n * p.heads_kv * p.dim_v, p.type, p.seed * 4 + 2);
   a.dout = random_tensor(n * p.heads_q * p.dim_v, p.type, p.seed * 4 + 3);
+  if (p.positive_dv) {
+    for (float& value : a.dout) {
+      value = std::abs(value);
+    }
+  }
   a.out.assign(a.dout.size(), 0.0);
   a.lse.assign(static_cast<std::size_t>(n * p.heads_q), 0.0);
   for (auto* tensor : {&a.dq, &a.dq_size}) {
@@ -167,17 +179,33 @@ Answer solve(const Problem& p, const MpiCommunicator& comm) {
     tensor->assign(a.v.size(), 0.0);
   }
   const std::vector<std::int64_t> document = document_of_tokens(p);
-  for (std::int64_t head = comm.rank(); head < p.heads_q; head += comm.size()) {
+  for (std::int64_t head = first; head < p.heads_q; head += stride) {
     solve_head(p, head, document, a);
   }
+  return a;
+}
+
+using TransportMaker =
+    std::function<std::unique_ptr<Transport>(const std::vector<int>& levels, const LevelPlace& place)>;
+
+}  // namespace
+
+Answer solve(const Problem& problem) {
+  return solve_heads(problem, 0, 1);
+}
+
+Answer solve(const Problem& p, const MpiCommunicator& comm) {
+  Answer a = solve_heads(p, comm.rank(), comm.size());
   for (auto* tensor : {&a.out, &a.lse, &a.dq, &a.dk, &a.dv, &a.dq_size, &a.dk_size, &a.dv_size}) {
     all_reduce(comm, Reduction::sum, std::span<double>{*tensor});
   }
   return a;
 }
 
-LocalResult run_case(const Problem& problem, const Setting& setting, const Answer& answer,
-                     const MpiCommunicator& comm) {
+namespace {
+
+LocalResult run_rank(const Problem& problem, const Setting& setting, const Answer& answer, int rank,
+                     const TransportMaker& make_transport) {
   std::vector<int> sizes;
   std::vector<int> swaps;
   for (std::size_t level = 0; level < setting.levels.size(); ++level) {
@@ -186,7 +214,8 @@ LocalResult run_case(const Problem& problem, const Setting& setting, const Answe
       swaps.push_back(static_cast<int>(level));
     }
   }
-  const SequencePartition partition{setting.partition, problem.documents, comm.size()};
+  const int ranks = Scheme{setting.levels}.size();
+  const SequencePartition partition{setting.partition, problem.documents, ranks};
   const AttentionMask mask = problem.mask();
   LayerGeometry geometry{.levels = setting.levels,
                          .shards = {},
@@ -197,29 +226,21 @@ LocalResult run_case(const Problem& problem, const Setting& setting, const Answe
                          .dim_v = problem.dim_v,
                          .storage = problem.type,
                          .gradient_wire = setting.gradient_wire};
-  for (int rank = 0; rank < comm.size(); ++rank) {
+  for (int holder = 0; holder < ranks; ++holder) {
     PositionSet shard;
-    for (const TokenRange& range : partition.ranges_of(shard_number(rank, sizes, swaps))) {
+    for (const TokenRange& range : partition.ranges_of(shard_number(holder, sizes, swaps))) {
       shard.push_back({range.begin, range.end});
     }
     geometry.shards.push_back(std::move(shard));
   }
 
-  LocalResult result{.plan = make_exchange_plan(geometry, comm.rank()),
-                     .shard = geometry.shards[static_cast<std::size_t>(comm.rank())],
+  LocalResult result{.plan = make_exchange_plan(geometry, rank),
+                     .shard = geometry.shards[static_cast<std::size_t>(rank)],
                      .tensors = {}};
-  std::vector<MpiCommunicator> communicators;
   std::vector<std::unique_ptr<Transport>> transports;
   std::vector<Transport*> borrowed;
-  communicators.reserve(result.plan.communicators.size());
   for (const std::vector<int>& levels : result.plan.communicators) {
-    const LevelPlace place = level_place(comm.rank(), sizes, levels);
-    communicators.push_back(comm.split(place.group, place.rank));
-    std::unique_ptr<Transport> transport = make_mpi_transport(communicators.back(), 60.0);
-    if (setting.delay_seed) {
-      transport = make_delayed_transport(std::move(transport), *setting.delay_seed);
-    }
-    transports.push_back(std::move(transport));
+    transports.push_back(make_transport(levels, level_place(rank, sizes, levels)));
     borrowed.push_back(transports.back().get());
   }
 
@@ -258,6 +279,35 @@ LocalResult run_case(const Problem& problem, const Setting& setting, const Answe
   }
   result.peak_total = ledger.peak_total();
   return result;
+}
+
+}  // namespace
+
+LocalResult run_case(const Problem& problem, const Setting& setting, const Answer& answer,
+                     const MpiCommunicator& comm) {
+  return run_rank(
+      problem, setting, answer, comm.rank(),
+      [&](const std::vector<int>& /*levels*/, const LevelPlace& place) -> std::unique_ptr<Transport> {
+        const MpiCommunicator group = comm.split(place.group, place.rank);
+        std::unique_ptr<Transport> transport = make_mpi_transport(group, 60.0);
+        return setting.delay_seed ? make_delayed_transport(std::move(transport), *setting.delay_seed)
+                                  : std::move(transport);
+      });
+}
+
+std::vector<LocalResult> run_case_on_threads(const Problem& problem, const Setting& setting,
+                                             const Answer& answer) {
+  std::vector<LocalResult> results(static_cast<std::size_t>(Scheme{setting.levels}.size()));
+  std::mutex mutex;
+  std::map<std::pair<std::vector<int>, int>, ThreadNetwork> networks;  // by levels and group
+  run_as_threads(static_cast<int>(results.size()), [&](int rank) {
+    results[static_cast<std::size_t>(rank)] = run_rank(
+        problem, setting, answer, rank, [&](const std::vector<int>& levels, const LevelPlace& place) {
+          const std::lock_guard lock{mutex};
+          return networks[{levels, place.group}].transport(place.rank, place.size);
+        });
+  });
+  return results;
 }
 
 }  // namespace hcp

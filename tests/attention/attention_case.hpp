@@ -4,6 +4,7 @@
 /// intervals.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -28,6 +29,7 @@ struct Problem {
   std::int64_t dim_v = 8;
   DataType type = DataType::fp32;
   std::uint64_t seed = 1;
+  bool positive_dv = false;  ///< dout >= 0, so that dv has one sign and rounding cannot cancel
 
   [[nodiscard]] std::int64_t tokens() const;
   [[nodiscard]] float scale() const;
@@ -44,6 +46,7 @@ struct Answer {
 
 /// Collective: the heads are shared out over the ranks. Every rank gets the whole answer.
 [[nodiscard]] Answer solve(const Problem& problem, const MpiCommunicator& comm);
+[[nodiscard]] Answer solve(const Problem& problem);
 
 struct Setting {
   std::vector<Level> levels;  ///< sizes > 1
@@ -57,18 +60,22 @@ struct Setting {
 
 /// What one rank holds afterwards, and what its transports counted.
 struct LocalResult {
-  ExchangePlan plan;
-  PositionSet shard;
-  std::vector<std::vector<std::byte>> tensors;  ///< out, dq, dk, dv, lse as they lie in memory
+  ExchangePlan plan{};
+  PositionSet shard{};
+  std::vector<std::vector<std::byte>> tensors{};  ///< out, dq, dk, dv, lse as they lie in memory
   std::int64_t counted_bytes = 0;
   std::int64_t counted_messages = 0;
   std::array<std::int64_t, memory_categories> peaks{};
   std::int64_t peak_total = 0;
 };
 
-/// Collective. Forward and backward, twice when `repeat`, with the production plan, transports and attention.
+/// Collective. Forward and backward with the production plan, transports and attention.
 [[nodiscard]] LocalResult run_case(const Problem& problem, const Setting& setting, const Answer& answer,
                                    const MpiCommunicator& comm);
+
+/// The same on threads of this process, all ranks' results.
+[[nodiscard]] std::vector<LocalResult> run_case_on_threads(const Problem& problem, const Setting& setting,
+                                                           const Answer& answer);
 
 /// Largest error of this rank over out, lse, dq, dk, dv and over the ranges of its rows: ||x - ref|| /
 /// max(||ref||, ||m||). Infinite where -inf or NaN do not match.
@@ -77,6 +84,10 @@ struct CaseErrors {
   std::string where;
 };
 [[nodiscard]] CaseErrors errors_of(const Problem& problem, const Answer& answer, const LocalResult& result);
+
+/// The same of the whole tensors, all ranks together: out, dq, dk, dv, lse.
+[[nodiscard]] std::array<double, 5> whole_errors(const Problem& problem, const Answer& answer,
+                                                 const std::vector<LocalResult>& results);
 
 /// Bytes and messages that this rank's plan sends in both passes, by CP rank of the receiver.
 struct PlannedTraffic {

@@ -1,5 +1,7 @@
 // Errors, traffic and the list of schemes: what a case is held against.
+#include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 
 #include "tests/attention/attention_case.hpp"
@@ -33,32 +35,40 @@ struct Norms {
 
 }  // namespace
 
-CaseErrors errors_of(const Problem& p, const Answer& answer, const LocalResult& result) {
-  CaseErrors errors;
-  struct Checked {
-    const char* name;
-    const std::vector<double>& reference;
-    const std::vector<double>* size;
-    std::int64_t heads;
-    std::int64_t dim;
-  };
-  const std::vector<Checked> checked{{"out", answer.out, nullptr, p.heads_q, p.dim_v},
-                                     {"dq", answer.dq, &answer.dq_size, p.heads_q, p.dim_qk},
-                                     {"dk", answer.dk, &answer.dk_size, p.heads_kv, p.dim_qk},
-                                     {"dv", answer.dv, &answer.dv_size, p.heads_kv, p.dim_v},
-                                     {"lse", answer.lse, nullptr, p.heads_q, 1}};
+namespace {
+
+struct Checked {
+  const char* name;
+  const std::vector<double>& reference;
+  const std::vector<double>* size;  ///< the sum behind the reference in absolute values
+  std::int64_t heads;
+  std::int64_t dim;
+};
+
+/// In the order of LocalResult::tensors.
+std::vector<Checked> checked_tensors(const Problem& p, const Answer& answer) {
+  return {{"out", answer.out, nullptr, p.heads_q, p.dim_v},
+          {"dq", answer.dq, &answer.dq_size, p.heads_q, p.dim_qk},
+          {"dk", answer.dk, &answer.dk_size, p.heads_kv, p.dim_qk},
+          {"dv", answer.dv, &answer.dv_size, p.heads_kv, p.dim_v},
+          {"lse", answer.lse, nullptr, p.heads_q, 1}};
+}
+
+/// Adds every element of a rank's tensors to norms_of(tensor, range of rows).
+template <typename NormsOf>
+void compare(const Problem& p, const Answer& answer, const LocalResult& result, const NormsOf& norms_of) {
+  const std::vector<Checked> checked = checked_tensors(p, answer);
   for (std::size_t t = 0; t < checked.size(); ++t) {
     const Checked& tensor = checked[t];
     const bool is_lse = t == 4;
     const DataType type = is_lse ? DataType::fp32 : p.type;
-    const PositionSet& rows = is_lse ? result.plan.rows : result.shard;
     const std::int64_t first_head = is_lse ? result.plan.first_head_q : 0;
     const std::int64_t heads = is_lse ? result.plan.heads_q : tensor.heads;
     std::vector<float> values(result.tensors[t].size() / size_of(type));
     widen(type, result.tensors[t].data(), values.data(), values.size());
     std::size_t next = 0;
-    for (const PositionRange& range : rows) {
-      Norms norms;
+    for (const PositionRange& range : is_lse ? result.plan.rows : result.shard) {
+      Norms& norms = norms_of(t, range);
       for (std::int64_t token = range.begin; token < range.end; ++token) {
         for (std::int64_t e = 0; e < heads * tensor.dim; ++e) {
           const auto place = static_cast<std::size_t>((token * tensor.heads + first_head) * tensor.dim + e);
@@ -66,12 +76,42 @@ CaseErrors errors_of(const Problem& p, const Answer& answer, const LocalResult& 
                     tensor.size ? tensor.size->at(place) : 0.0);
         }
       }
-      if (const double error = norms.relative(); !(error <= errors.worst)) {
-        errors = {error, std::string{tensor.name} + " of tokens " + std::to_string(range.begin) + ".." +
-                             std::to_string(range.end)};
-      }
     }
   }
+}
+
+}  // namespace
+
+CaseErrors errors_of(const Problem& p, const Answer& answer, const LocalResult& result) {
+  struct Chunk {
+    std::size_t tensor;
+    PositionRange range;
+    Norms norms;
+  };
+  std::deque<Chunk> chunks;
+  compare(p, answer, result, [&](std::size_t tensor, const PositionRange& range) -> Norms& {
+    return chunks.emplace_back(Chunk{tensor, range, {}}).norms;
+  });
+  const std::vector<Checked> checked = checked_tensors(p, answer);
+  CaseErrors errors;
+  for (const Chunk& chunk : chunks) {
+    if (const double error = chunk.norms.relative(); !(error <= errors.worst)) {
+      errors = {error, std::string{checked[chunk.tensor].name} + " of tokens " +
+                           std::to_string(chunk.range.begin) + ".." + std::to_string(chunk.range.end)};
+    }
+  }
+  return errors;
+}
+
+std::array<double, 5> whole_errors(const Problem& p, const Answer& answer,
+                                   const std::vector<LocalResult>& results) {
+  std::array<Norms, 5> norms;
+  for (const LocalResult& result : results) {
+    compare(p, answer, result,
+            [&](std::size_t tensor, const PositionRange&) -> Norms& { return norms.at(tensor); });
+  }
+  std::array<double, 5> errors{};
+  std::transform(norms.begin(), norms.end(), errors.begin(), [](const Norms& n) { return n.relative(); });
   return errors;
 }
 

@@ -51,6 +51,7 @@ class Problem {
         dout_{random_elements(setup.heads_q, 4)},
         out_(elements(setup.heads_q)),
         lse_(static_cast<std::size_t>(setup.seq_len * setup.heads_q)),
+        sum_(lse_.size()),
         delta_(lse_.size()),
         dq_(out_.size()),
         dk_(elements(setup.heads_kv)),
@@ -59,7 +60,10 @@ class Problem {
   void forward() {
     kernel_->fill(lse_.data(), static_cast<std::int64_t>(lse_.size()),
                   -std::numeric_limits<float>::infinity());
-    kernel_->forward_block(rule_, query(), kv(), {out_.data(), lse_.data()});
+    const RunningOutput running{out_.data(), lse_.data(),
+                                sum_.data()};  // the maximum makes way for lse at the end
+    kernel_->forward_block(rule_, query(), kv(), running);
+    kernel_->finish_forward(running, setup_.seq_len, setup_.heads_q, setup_.head_dim, lse_.data());
   }
 
   void backward() {
@@ -106,7 +110,7 @@ class Problem {
   BlockRule rule_;
   std::unique_ptr<AttentionKernel> kernel_;
   std::vector<std::byte> q_, k_, v_, dout_;
-  std::vector<float> out_, lse_, delta_, dq_, dk_, dv_;
+  std::vector<float> out_, lse_, sum_, delta_, dq_, dk_, dv_;
 };
 
 double peak_flops(int threads) {

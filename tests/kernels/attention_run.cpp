@@ -85,13 +85,17 @@ AttentionRun run_attention(AttentionKernel& kernel, const AttentionCase& setup, 
     const StoredTensor dout = operands.dout.rows_at(queries);
     const QueryBlock query{q.view(), queries};
     std::vector<float> out(static_cast<std::size_t>(q.rows * out_row), 0.0F);
-    std::vector<float> lse(static_cast<std::size_t>(q.rows * setup.heads_q),
+    std::vector<float> max(static_cast<std::size_t>(q.rows * setup.heads_q),
                            -std::numeric_limits<float>::infinity());
+    std::vector<float> sum(max.size(), 0.0F);
+    std::vector<float> lse(max.size());
+    const RunningOutput running{out.data(), max.data(), sum.data()};
     for (const PositionSet& keys : split.keys) {
       const StoredTensor k = operands.k.rows_at(keys);
       const StoredTensor v = operands.v.rows_at(keys);
-      kernel.forward_block(rule, query, {k.view(), v.view(), keys}, {out.data(), lse.data()});
+      kernel.forward_block(rule, query, {k.view(), v.view(), keys}, running);
     }
+    kernel.finish_forward(running, q.rows, setup.heads_q, setup.dim_v, lse.data());
     const std::vector<float> delta = rows_dot(out, dout.values, setup.dim_v);
     std::vector<float> dq(q.values.size(), 0.0F);
     for (const PositionSet& keys : split.keys) {

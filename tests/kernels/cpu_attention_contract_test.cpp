@@ -51,20 +51,23 @@ TEST(CpuAttentionBits, ARowThatSeesNoKeyOfTheBlockKeepsItsBits) {
   // Values that no arithmetic would reproduce.
   const auto pattern = std::bit_cast<float>(0x7FC01234U);
   std::vector<float> out(operands.dout.values.size(), pattern);
-  std::vector<float> lse(400, 1.0F / 3.0F);
-  for (std::size_t seen = 2 * 120; seen < lse.size(); ++seen) {
-    lse[seen] = -infinity;
+  std::vector<float> max(400, 1.0F / 3.0F);
+  std::vector<float> sum(400, 1.0F / 7.0F);
+  for (std::size_t seen = 2 * 120; seen < max.size(); ++seen) {
+    max[seen] = -infinity;
+    sum[seen] = 0.0F;
   }
   make_cpu_attention_kernel(2)->forward_block({&mask, setup.heads, setup.softmax_scale()},
                                               {operands.q.view(), queries}, {k.view(), v.view(), keys},
-                                              {out.data(), lse.data()});
+                                              {out.data(), max.data(), sum.data()});
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::size_t row = i / 32;
     ASSERT_EQ(std::bit_cast<std::uint32_t>(out[i]) == 0x7FC01234U, row < 120) << "row " << row;
     ASSERT_EQ(std::isnan(out[i]), row < 120) << "row " << row;
   }
-  for (std::size_t i = 0; i < lse.size(); ++i) {
-    ASSERT_EQ(lse[i] == 1.0F / 3.0F, i / 2 < 120) << "row " << i / 2;
+  for (std::size_t i = 0; i < max.size(); ++i) {
+    ASSERT_EQ(max[i] == 1.0F / 3.0F, i / 2 < 120) << "row " << i / 2;
+    ASSERT_EQ(sum[i] == 1.0F / 7.0F, i / 2 < 120) << "row " << i / 2;
   }
 }
 
@@ -76,10 +79,13 @@ TEST(CpuAttentionBits, BlocksWithoutRowsChangeNothing) {
   const PositionSet all{{0, 64}};
   std::vector<float> out(operands.dout.values.size(), 0.25F);
   std::vector<float> lse(128, -infinity);
+  std::vector<float> sum(128, 0.0F);
   const auto kernel = make_cpu_attention_kernel(1);
   const ConstTensorView no_rows{nullptr, DataType::fp32, 0, 2, 16};
-  kernel->forward_block(rule, {operands.q.view(), all}, {no_rows, no_rows, {}}, {out.data(), lse.data()});
-  kernel->forward_block(rule, {no_rows, {}}, {operands.k.view(), operands.v.view(), all}, {nullptr, nullptr});
+  kernel->forward_block(rule, {operands.q.view(), all}, {no_rows, no_rows, {}},
+                        {out.data(), lse.data(), sum.data()});
+  kernel->forward_block(rule, {no_rows, {}}, {operands.k.view(), operands.v.view(), all},
+                        {nullptr, nullptr, nullptr});
   EXPECT_THAT(out, ::testing::Each(0.25F));
   EXPECT_THAT(lse, ::testing::Each(-infinity));
   kernel->backward_block(rule,
@@ -152,13 +158,16 @@ struct Arguments {
   ConstTensorView dout = operands.dout.view();
   std::vector<float> out = std::vector<float>(640);
   std::vector<float> lse = std::vector<float>(40, -infinity);
+  std::vector<float> sum = std::vector<float>(40);
 
   void backward() {
     std::vector<float> dq(640), dk(640), dv(640);
     make_cpu_attention_kernel(1)->backward_block(rule, {query, dout, lse.data(), lse.data(), dq.data()}, kv,
                                                  {dk.data(), dv.data()});
   }
-  void forward() { make_cpu_attention_kernel(1)->forward_block(rule, query, kv, {out.data(), lse.data()}); }
+  void forward() {
+    make_cpu_attention_kernel(1)->forward_block(rule, query, kv, {out.data(), lse.data(), sum.data()});
+  }
 };
 
 TEST(CpuAttentionMisuse, AValidCallPasses) {

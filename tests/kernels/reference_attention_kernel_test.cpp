@@ -69,9 +69,12 @@ TEST(ReferenceAttentionKernel, GroupedHeadsOfEveryStorageType) {
     const Tensor dout{type, tokens, heads, dim_v, 4};
     std::vector<float> out(tokens * heads * dim_v);
     std::vector<float> lse(tokens * heads, minus_infinity);
+    std::vector<float> sum(tokens * heads);
     const auto kernel = make_reference_attention_kernel();
     const KvBlock kv{k.view(), v.view(), positions};
-    kernel->forward_block(rule, {q.view(), positions}, kv, {out.data(), lse.data()});
+    const RunningOutput running{out.data(), lse.data(), sum.data()};
+    kernel->forward_block(rule, {q.view(), positions}, kv, running);
+    kernel->finish_forward(running, tokens, heads, dim_v, lse.data());
 
     std::vector<float> delta(tokens * heads);
     std::vector<double> dq(tokens * heads * dim_qk), dk(tokens * 4 * dim_qk), dv(tokens * 4 * dim_v);
@@ -131,8 +134,8 @@ TEST(ReferenceAttentionKernel, RefusesShapesThatDisagree) {
   const std::vector<PositionRange> three{{0, 3}};
   const Tensor q{DataType::fp32, 4, 2, 8, 1};
   const Tensor wide{DataType::fp32, 4, 2, 16, 1};
-  std::vector<float> out(64), lse(8);
-  const RunningOutput running{out.data(), lse.data()};
+  std::vector<float> out(64), max(8), sum(8);
+  const RunningOutput running{out.data(), max.data(), sum.data()};
   const auto kernel = make_reference_attention_kernel();
   const BlockRule rule{&mask, {}, 1.0F};
   const auto forward = [&](const BlockRule& r, const QueryBlock& query, const KvBlock& kv) {

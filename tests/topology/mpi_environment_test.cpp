@@ -9,7 +9,9 @@
 namespace hcp {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(CheckMpi, SaysCallPlaceRankAndText) {
   const int world_rank = MpiCommunicator::duplicate(MPI_COMM_WORLD).rank();
@@ -54,6 +56,18 @@ TEST(MpiCommunicator, MovesItsHandle) {
   auto target = MpiCommunicator::duplicate(MPI_COMM_WORLD);
   target = std::move(moved);
   EXPECT_EQ(target.get(), handle);
+}
+
+TEST(SilentRanks, AreThoseThatDoNotGiveUp) {
+  const auto world = MpiCommunicator::duplicate(MPI_COMM_WORLD);
+  const int last = world.size() - 1;
+  if (world.rank() < last) {
+    EXPECT_THAT(silent_ranks(0.5), ElementsAre(last));
+  }
+  check_mpi(MPI_Barrier(world.get()), "MPI_Barrier");
+  if (world.rank() == last) {  // now all others have spoken, and it does not wait longer than it must
+    EXPECT_THAT(silent_ranks(60.0), IsEmpty());
+  }
 }
 
 /// Counts how often communicators with our attribute are freed.
