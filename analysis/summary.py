@@ -8,15 +8,24 @@ KINDS = ("compute", "post", "wait", "pack", "copy")
 
 
 def print_summary(trace):
-    """Prints provenance, one row per finished cell, the reasons of those not done, and seconds per phase."""
-    cells = result_table(trace)
+    """Prints provenance, one row per finished cell, the reasons of those not done, the cells that a stopped or
+    killed job left unfinished, and time per phase."""
+    cells, unfinished = result_table(trace), unfinished_table(trace)
+    if len(cells) + len(unfinished) == 0:
+        raise TraceError(f"{trace.path}: no cell has finished yet, and none has events")
     for name, text in trace.provenance.items():
         if len(text) <= 160:
             print(f"# {name}: {text}")
-    print(_formatted(cells))
+    if len(cells) > 0:
+        print(_formatted(cells))
     for _, row in cells[cells["reason"].astype(str) != ""].iterrows():
         print(f"# cell {row['cell']} {row['state']}: {row['reason']}")
-    phases = phase_table(trace, cells["cell"])
+    for _, row in unfinished.iterrows():
+        print(
+            f"# cell {row['cell']} ({row['tokens']} tokens, {row['scheme']}, {row['pass']}) unfinished: "
+            f"{row['iterations']} iterations recorded"
+        )
+    phases = phase_table(trace, [*cells["cell"], *unfinished["cell"]])
     if len(phases) > 0:
         print("\n# time per iteration, mean over ranks [ms]")
         print(phases.to_string(index=False, float_format="{:.3f}".format))
@@ -24,10 +33,15 @@ def print_summary(trace):
 
 def result_table(trace):
     """One row per finished cell: /results joined with what /cells says about it."""
-    results = trace.table("results")
-    if len(results) == 0:
-        raise TraceError(f"{trace.path}: no cell has finished yet")
-    return trace.table("cells").merge(results, on="cell").sort_values("cell")
+    return trace.table("cells").merge(trace.table("results"), on="cell").sort_values("cell")
+
+
+def unfinished_table(trace):
+    """One row per cell that has events and no row in /results: /cells with the number of its iterations."""
+    begun = set(trace.cells_with_events()) - set(trace.table("results")["cell"])
+    cells = trace.table("cells")
+    cells = cells[cells["cell"].isin(begun)].sort_values("cell")
+    return cells.assign(iterations=[trace.events(cell)["iteration"].nunique() for cell in cells["cell"]])
 
 
 def phase_table(trace, cells):

@@ -1,12 +1,11 @@
 #include "kernels/row_operations.hpp"
 
-#include <cmath>
-#include <limits>
-#include <numbers>
-
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <numbers>
 #include <stdexcept>
 #include <string>
 

@@ -109,7 +109,9 @@ int run_job(JobConfig config, const MpiEnvironment& /*mpi*/, const TransportFact
     std::cerr << "hcp: guard: " << guard << std::endl;
   }
   watchdog.enter("the verification");
-  const Verified verified = verify_cell(config, plan, input, communicators, cell);
+  // After a stop the batch system may kill soon: nothing more is computed.
+  const Verified verified =
+      measurement.stopped ? Verified{} : verify_cell(config, plan, input, communicators, cell);
   watchdog.enter("the end of the job");
   if (is_root && !verified.where.empty()) {
     std::cerr << "hcp: verification: " << verified.where << std::endl;
@@ -129,10 +131,16 @@ int run_job(JobConfig config, const MpiEnvironment& /*mpi*/, const TransportFact
   record.write_bytes(row.cell, cell.planned(), cell.counted_per_iteration(measurement.executed));
   rank.clock_offset_end = measure_clock_offset(communicators.world(), now_s).offset_s;
   record.rewrite_ranks(rank);
-  record.write_result(result);
+  if (!measurement.stopped) {
+    record.write_result(result);  // a row there means that the cell is finished
+  }
   const bool traced =
       all_reduce(communicators.world(), Reduction::max, record.failure().empty() ? 0.0 : 1.0) == 0.0;
   if (is_root) {
+    if (measurement.stopped) {
+      std::cout << "# stopped by a signal after " << measurement.slowest_s.size() << " of "
+                << config.iterations << " iterations, not verified; /results has no row of this cell\n";
+    }
     print_row(std::cout, row, result);
     std::cout << "# trace: " << (traced ? trace_path : "incomplete, " + record.failure()) << "\n"
               << result.verdict.view() << std::endl;
