@@ -22,8 +22,8 @@ constexpr int exit_bad_input = 2;
 using Arguments = std::vector<std::string>;
 
 /// Bad input is found on all ranks alike, so all of them leave by themselves and one of them says why. Any
-/// other error may be one rank's own, and the others may wait for it: the job ends at once. Only a timeout is an error of
-/// several ranks, and each of them says what it waits for.
+/// other error may be one rank's own, and the others may wait for it: the job ends at once. Only a timeout is
+/// an error of several ranks, and each of them says what it waits for.
 int run_on_all_ranks(hcp::MpiEnvironment& mpi, const Arguments& arguments) {
   try {
     return hcp::run_job(hcp::parse_job_config(arguments), mpi);

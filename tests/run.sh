@@ -122,7 +122,7 @@ network_tests() {
     echo "skipped: $reason"
     return "$skipped"
   fi
-  run_tests build/tests -L cluster | tee build/tests/cluster.log
+  run_tests build/tests -L cluster --verbose | tee build/tests/cluster.log # with the figures measured
   if grep -q 'Skipped' build/tests/cluster.log; then
     echo 'this machine can emulate a network, so no test may skip'
     return 1

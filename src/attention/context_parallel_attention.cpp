@@ -27,11 +27,13 @@ std::string_view name_of(PhaseKind kind) {
 /// One pass over the program.
 class ContextParallelAttention::Execution {
  public:
-  Execution(ContextParallelAttention& attention, const LayerTensors& tensors, Pass pass, Work work)
+  Execution(ContextParallelAttention& attention, const LayerTensors& tensors, Pass pass, Work work,
+            const PhaseObserver& observe)
       : a_{attention},
         program_{attention.plan_.program(pass)},
         pass_{pass},
         work_{work},
+        observe_{observe},
         open_(program_.transfers.size()) {
     for (int id = 0; id < known_arrays; ++id) {
       known_.push_back(tensors.view(static_cast<KnownArray>(id)));
@@ -48,6 +50,9 @@ class ContextParallelAttention::Execution {
                 .level = static_cast<std::int16_t>(instruction.level),
                 .step = static_cast<std::int16_t>(instruction.step),
                 .pass = pass_};
+      if (observe_) {
+        observe_(phase_);
+      }
       phase_.begin_s = now_s();
       if (std::visit(*this, instruction.action)) {
         phase_.end_s = now_s();
@@ -203,6 +208,7 @@ class ContextParallelAttention::Execution {
   const Program& program_;
   Pass pass_;
   Work work_;
+  const PhaseObserver& observe_;
   std::vector<TensorView> known_;
   std::vector<std::optional<Ticket>> open_;
   Phase phase_;
@@ -237,12 +243,15 @@ ContextParallelAttention::ContextParallelAttention(const ExchangePlan& plan, con
   }
 }
 
-void ContextParallelAttention::forward(const LayerTensors& tensors, bool backward_follows, Work work) {
-  Execution{*this, tensors, Pass::forward, work}.run(backward_follows ? forward_saving_ : forward_alone_);
+void ContextParallelAttention::forward(const LayerTensors& tensors, bool backward_follows, Work work,
+                                       const PhaseObserver& observe) {
+  Execution{*this, tensors, Pass::forward, work, observe}.run(backward_follows ? forward_saving_
+                                                                               : forward_alone_);
 }
 
-void ContextParallelAttention::backward(const LayerTensors& tensors, Work work) {
-  Execution{*this, tensors, Pass::backward, work}.run(backward_);
+void ContextParallelAttention::backward(const LayerTensors& tensors, Work work,
+                                        const PhaseObserver& observe) {
+  Execution{*this, tensors, Pass::backward, work, observe}.run(backward_);
 }
 
 }  // namespace hcp

@@ -34,11 +34,12 @@ class ContextParallelAttention {
 
   /// q, k, v to out and lse. Collective over the CP group.
   /// @param backward_follows  keep what backward needs
-  void forward(const LayerTensors& tensors, bool backward_follows, Work work = Work::all);
+  void forward(const LayerTensors& tensors, bool backward_follows, Work work = Work::all,
+               const PhaseObserver& observe = {});
 
   /// q, k, v, out, lse, dout to dq, dk, dv. After forward with `backward_follows`. Collective over the CP
   /// group.
-  void backward(const LayerTensors& tensors, Work work = Work::all);
+  void backward(const LayerTensors& tensors, Work work = Work::all, const PhaseObserver& observe = {});
 
  private:
   class Execution;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -25,5 +26,8 @@ struct Phase {
 };
 
 using PhaseLog = std::vector<Phase>;
+
+/// Told of each phase before it begins, for a watchdog: layer, pass, level and step are known by then.
+using PhaseObserver = std::function<void(const Phase&)>;
 
 }  // namespace hcp

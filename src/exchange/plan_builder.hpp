@@ -1,11 +1,12 @@
 /// Writes the program of one rank: the recursion over visit levels, with a head swap before and after it.
 ///
-/// ring, step s (forward):  post KV of step s+1 | visit the block of step s | wait
-/// ring, step s (backward): post KV of step s+1 and dKV of step s-1 | visit, filling dKV of step s | wait,
-/// add what came
-///   after the last step:   post dKV of the last step | (innermost) second half of the own block | wait, add
-/// all_gather:              post KV | wait | visit the gathered block | (backward) post dKV | wait, add in
-/// rank order
+///   ring, step s    post dKV of step s-1 (backward) | visit the block of step s, filling its dKV | wait for
+///   KV of step
+///                   s+1, post KV of step s+2 | wait for dKV, add what came
+///   and at the end  (backward) post the last dKV | innermost: second half of the own block | wait, add
+///   all_gather      post KV | wait | visit the gathered block | (backward) post dKV | wait, add in rank
+///   order all_gather inside a ring: the next block is turned to and its gather posted in the middle of the
+///   visit
 #pragma once
 
 #include <functional>
@@ -57,7 +58,9 @@ class PlanBuilder {
 
   // Instructions (plan_tables.cpp)
   void emit(decltype(Instruction::action) action);
-  void emit_transfer(Transfer transfer, const std::function<void()>& meanwhile = {});
+  /// Starts a transfer; -1 if there is nothing in it. wait(-1) waits for nothing.
+  int post(Transfer transfer);
+  void wait(int transfer);
   void fill(ArrayId array, std::int64_t rows, float value);
   void move(Move::Kind kind, const View& from, const View& to, const PositionSet& subset);
   void move(Move::Kind kind, const BlockView& from, const BlockView& to, const PositionSet& subset);
@@ -70,9 +73,21 @@ class PlanBuilder {
   int communicator(const std::vector<int>& levels);
 
   // The recursion over visit levels (plan_visits.cpp). `gradient` is what the visit adds to; null in forward.
-  void visit(int levels, const BlockView& block, const BlockView* gradient);
-  void ring(int level, const BlockView& block, const BlockView* gradient);
-  void gather(int level, const BlockView& block, const BlockView* gradient);
+  /// Called once in about the middle of a visit, where there is one.
+  using Interlude = std::function<void()>;
+  void visit(int levels, const BlockView& block, const BlockView* gradient, const Interlude& at_middle = {});
+  void ring(int level, const BlockView& block, const BlockView* gradient, const Interlude& at_middle);
+  /// A gathered block on its way.
+  struct OpenGather {
+    BlockView gathered;
+    int transfer = -1;
+  };
+  OpenGather start_gather(int level, const BlockView& block, int buffer);
+  void visit_gathered(int level, const OpenGather& open, const BlockView* gradient,
+                      const Interlude& at_middle);
+  /// Rows of an owner's lent block that a rank of the same gather takes.
+  [[nodiscard]] PositionSet taken_by(int level, int rank, int owner) const;
+  BlockView new_contribution(const std::string& name, int step, const PositionSet& positions);
   void attend(RowSpan query, const BlockView& block, const BlockView* gradient);
   void add_kv_hop(Transfer& transfer, int level, int step, const BlockView& lent, const BlockView& holding,
                   const BlockView& next) const;
@@ -85,6 +100,8 @@ class PlanBuilder {
   /// The block of an attention rank at a step of a level, the outer levels standing where they are.
   [[nodiscard]] PositionSet block_at(int level, int attention_rank, int step) const;
   [[nodiscard]] int neighbour(int level, int distance) const;
+  [[nodiscard]] int scheme_level(int visit_level) const;
+  [[nodiscard]] bool gathers(int visit_level) const;
   void stand_at(int level, int step);
   /// The number of leading query rows that see half of the area visible in `positions`.
   [[nodiscard]] std::int64_t half_of(const PositionSet& positions) const;
@@ -100,6 +117,7 @@ class PlanBuilder {
   [[nodiscard]] const PositionSet& shard_of_member(int member) const;
   [[nodiscard]] HeadRange query_heads(int member) const;
   [[nodiscard]] SharedHeads kv_heads(int member) const;
+  [[nodiscard]] DataType storage() const { return geometry_.storage; }
   [[nodiscard]] bool swaps() const { return sets_.swap_members() > 1; }
 
   const LayerGeometry& geometry_;

@@ -78,7 +78,7 @@ void PlanBuilder::scatter(Payload payload, const std::vector<Scattered>& tensors
       transfer.receives.push_back({member, peer, level, payload, std::move(received)});
     }
   }
-  emit_transfer(std::move(transfer));
+  wait(post(std::move(transfer)));
 }
 
 void PlanBuilder::collect(Payload payload, const std::vector<Collected>& tensors) {
@@ -120,7 +120,7 @@ void PlanBuilder::collect(Payload payload, const std::vector<Collected>& tensors
       transfer.receives.push_back({member, peer, level, payload, std::move(received)});
     }
   }
-  emit_transfer(std::move(transfer));
+  wait(post(std::move(transfer)));
   for (std::size_t member = 0; member < members; ++member) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const View target = heads_of(tensors[i].whole, tensors[i].whole_positions, tensors[i].heads[member]);

@@ -61,24 +61,21 @@ void PlanBuilder::emit(decltype(Instruction::action) action) {
   program_->instructions.push_back({std::move(action), current_level_, current_step_});
 }
 
-void PlanBuilder::emit_transfer(Transfer transfer, const std::function<void()>& meanwhile) {
-  const int level = current_level_;
-  const int step = current_step_;
-  const bool any = !transfer.sends.empty() || !transfer.receives.empty();
+int PlanBuilder::post(Transfer transfer) {
+  if (transfer.sends.empty() && transfer.receives.empty()) {
+    return -1;
+  }
   const int id = static_cast<int>(program_->transfers.size());
-  if (any) {
-    transfer.level = level;
-    transfer.step = step;
-    program_->transfers.push_back(std::move(transfer));
-    emit(Post{id});
-  }
-  if (meanwhile) {
-    meanwhile();
-  }
-  current_level_ = level;
-  current_step_ = step;
-  if (any) {
-    emit(Wait{id});
+  transfer.level = current_level_;
+  transfer.step = current_step_;
+  program_->transfers.push_back(std::move(transfer));
+  emit(Post{id});
+  return id;
+}
+
+void PlanBuilder::wait(int transfer) {
+  if (transfer >= 0) {
+    emit(Wait{transfer});
   }
 }
 

@@ -5,9 +5,13 @@
 
 namespace hcp {
 
+int PlanBuilder::scheme_level(int visit_level) const {
+  return sets_.visit_levels().at(static_cast<std::size_t>(visit_level));
+}
+
 void PlanBuilder::stand_at(int level, int step) {
   steps_.at(static_cast<std::size_t>(level)) = step;
-  current_level_ = sets_.visit_levels().at(static_cast<std::size_t>(level));
+  current_level_ = scheme_level(level);
   current_step_ = step;
 }
 
@@ -51,17 +55,29 @@ void PlanBuilder::attend(RowSpan query, const BlockView& block, const BlockView*
   emit(std::move(action));
 }
 
-void PlanBuilder::visit(int levels, const BlockView& block, const BlockView* gradient) {
+bool PlanBuilder::gathers(int level) const {
+  return level >= 0 && geometry_.levels.at(static_cast<std::size_t>(scheme_level(level))).algorithm ==
+                           Algorithm::all_gather;
+}
+
+void PlanBuilder::visit(int levels, const BlockView& block, const BlockView* gradient,
+                        const Interlude& at_middle) {
+  const RowSpan all{0, count_of(plan_.rows)};
   if (levels == 0) {
-    attend({0, count_of(plan_.rows)}, block, gradient);
-    return;
-  }
-  const int level = levels - 1;
-  const int scheme_level = sets_.visit_levels().at(static_cast<std::size_t>(level));
-  if (geometry_.levels.at(static_cast<std::size_t>(scheme_level)).algorithm == Algorithm::p2p) {
-    ring(level, block, gradient);
+    const std::int64_t half = at_middle ? half_of(block.positions()) : all.count;
+    attend({0, half}, block, gradient);
+    if (at_middle) {
+      const int level = current_level_;
+      const int step = current_step_;
+      at_middle();
+      current_level_ = level;
+      current_step_ = step;
+      attend({half, all.count - half}, block, gradient);
+    }
+  } else if (gathers(levels - 1)) {
+    visit_gathered(levels - 1, start_gather(levels - 1, block, 0), gradient, at_middle);
   } else {
-    gather(level, block, gradient);
+    ring(levels - 1, block, gradient, at_middle);
   }
 }
 
@@ -124,121 +140,173 @@ PlanBuilder::Arrivals PlanBuilder::add_gradient_hop(Transfer& transfer, int leve
   return arrivals;
 }
 
-void PlanBuilder::ring(int level, const BlockView& block, const BlockView* gradient) {
+void PlanBuilder::ring(int level, const BlockView& block, const BlockView* gradient,
+                       const Interlude& at_middle) {
   const int size = sets_.visit_size(level);
   const bool backward = gradient != nullptr;
-  const bool halves = backward && level == 0;
-  const RowSpan all{0, count_of(plan_.rows)};
-  const RowSpan first{0, halves ? half_of(block.positions()) : all.count};
-  const RowSpan second{first.count, all.count - first.count};
-  const DataType storage = plan_.arrays.at(array_k).type;
-  const bool wire_is_fp32 = geometry_.gradient_wire == DataType::fp32;
+  const bool halves =
+      backward && level == 0;  // the own block in two parts, the second under the last homeward hop
+  const bool ahead = gathers(level - 1);  // the level below gathers what is lent to it one step ahead
+  const std::string name = "level " + std::to_string(scheme_level(level));
+  const std::int64_t half = halves ? half_of(block.positions()) : count_of(plan_.rows);
 
   BlockView holding = block;  // the KV block of this step
-  BlockView outgoing;         // the dKV block of the step before
+  BlockView next;             // and of the one after, on its way
+  int kv_hop = -1;
+  const auto start_hop = [&](int step) {
+    if (step >= size) {
+      return;
+    }
+    next = kv_block(name + " kv " + std::to_string((step - 1) % 2), MemoryCategory::kv_ring, storage(),
+                    block_at(level, attention_rank_, step));
+    Transfer transfer{.communicator = communicator({scheme_level(level)})};
+    add_kv_hop(transfer, level, step, block, holding, next);
+    kv_hop = post(std::move(transfer));
+  };
+  OpenGather gathered;
+  // From one step to the next: its block is here, and the one after starts to travel.
+  const auto turn = [&](int step) {
+    stand_at(level, step);
+    wait(std::exchange(kv_hop, -1));
+    if (step + 1 >= size) {
+      return;
+    }
+    stand_at(level, step + 1);
+    holding = next;
+    start_hop(step + 2);
+    if (ahead) {
+      gathered = start_gather(level - 1, holding, (step + 1) % 2);
+    }
+    stand_at(level, step);
+  };
+
+  stand_at(level, 0);
+  start_hop(1);
+  if (ahead) {
+    gathered = start_gather(level - 1, block, 0);
+  }
+  BlockView outgoing;  // the dKV block of the step before
   for (int step = 0; step < (backward ? size + 1 : size); ++step) {
     stand_at(level, step);
-    const std::string name = "level " + std::to_string(current_level_);
-    Transfer transfer{.communicator = communicator({current_level_})};
-    BlockView next;
-    if (step + 1 < size) {
-      next = kv_block(name + " kv " + std::to_string(step % 2), MemoryCategory::kv_ring, storage,
-                      block_at(level, attention_rank_, step + 1));
-      add_kv_hop(transfer, level, step + 1, block, holding, next);
-    }
     Arrivals arrivals;
-    const bool gradients_travel = backward && step >= 2;
-    if (gradients_travel) {
+    int gradient_hop = -1;
+    if (backward && step >= 2) {
+      Transfer transfer{.communicator = communicator({scheme_level(level)})};
       arrivals = add_gradient_hop(transfer, level, step - 1, outgoing);
+      gradient_hop = post(std::move(transfer));
     }
-
-    BlockView filling;
-    emit_transfer(std::move(transfer), [&] {
-      if (step == 0) {
-        halves ? attend(first, block, gradient) : visit(level, block, gradient);
-      } else if (step == size) {
-        if (halves) {
-          attend(second, block, gradient);
-        }
-      } else if (backward) {
-        filling = kv_block(name + " dkv " + std::to_string(wire_is_fp32 ? (step - 1) % 2 : 0),
-                           MemoryCategory::dkv_ring, DataType::fp32, holding.positions());
-        fill(filling.k.array, count_of(filling.positions()), 0.0F);
-        fill(filling.v.array, count_of(filling.positions()), 0.0F);
-        visit(level, holding, &filling);
-      } else {
-        visit(level, holding, nullptr);
+    const BlockView* filling = gradient;
+    BlockView contribution;
+    if (backward && step > 0 && step < size) {
+      contribution = new_contribution(name + " dkv ", step, holding.positions());
+      filling = &contribution;
+    }
+    if (step == size) {
+      if (halves) {
+        attend({half, count_of(plan_.rows) - half}, block, gradient);
       }
-    });
-    if (gradients_travel) {
-      if (step < size) {
-        move(Move::Kind::add, arrivals.passing, filling, arrivals.passing.positions());
-      }
+    } else if (ahead) {
+      const OpenGather open = gathered;
+      visit_gathered(level - 1, open, filling, [&] { turn(step); });
+    } else {
+      step == 0 && halves ? attend({0, half}, block, gradient) : visit(level, holding, filling);
+      turn(step);
+    }
+    stand_at(level, step);
+    if (at_middle && step == (size - 1) / 2) {
+      at_middle();
+    }
+    stand_at(level, step);
+    wait(gradient_hop);
+    if (backward && step >= 2) {
+      move(Move::Kind::add, arrivals.passing, contribution, arrivals.passing.positions());
       move(Move::Kind::add, arrivals.home, *gradient, arrivals.home.positions());
     }
-    if (backward && step > 0 && step < size) {
+    if (filling == &contribution) {
       const std::string wire = name + " dkv wire " + std::to_string((step - 1) % 2);
-      outgoing = {rounded(filling.k, geometry_.gradient_wire, wire + " k", MemoryCategory::dkv_ring),
-                  rounded(filling.v, geometry_.gradient_wire, wire + " v", MemoryCategory::dkv_ring)};
+      outgoing = {rounded(contribution.k, geometry_.gradient_wire, wire + " k", MemoryCategory::dkv_ring),
+                  rounded(contribution.v, geometry_.gradient_wire, wire + " v", MemoryCategory::dkv_ring)};
     }
-    holding = next;
   }
 }
 
-void PlanBuilder::gather(int level, const BlockView& block, const BlockView* gradient) {
+BlockView PlanBuilder::new_contribution(const std::string& name, int step, const PositionSet& positions) {
+  // Two, filled and sent in turn; one where what is sent is a rounded copy.
+  const int buffer = geometry_.gradient_wire == DataType::fp32 ? (step - 1) % 2 : 0;
+  const BlockView filling =
+      kv_block(name + std::to_string(buffer), MemoryCategory::dkv_ring, DataType::fp32, positions);
+  fill(filling.k.array, count_of(positions), 0.0F);
+  fill(filling.v.array, count_of(positions), 0.0F);
+  return filling;
+}
+
+PositionSet PlanBuilder::taken_by(int level, int rank, int owner) const {
+  return set_intersection(sets_.lent(level + 1, owner, steps_), sets_.needed(level, rank));
+}
+
+PlanBuilder::OpenGather PlanBuilder::start_gather(int level, const BlockView& block, int buffer) {
+  stand_at(level, 0);
+  const std::string name =
+      "level " + std::to_string(scheme_level(level)) + " gathered " + std::to_string(buffer);
+  OpenGather open{
+      .gathered = kv_block(name, MemoryCategory::gathered, storage(), block_at(level, attention_rank_, 0)),
+      .transfer = -1};
+  Transfer transfer{.communicator = communicator({scheme_level(level)})};
+  for (int distance = 1; distance < sets_.visit_size(level); ++distance) {
+    const int to = neighbour(level, distance);
+    const int from = neighbour(level, -distance);
+    add_message(transfer.sends, level, to, Payload::kv,
+                rows_of_block(block, taken_by(level, to, attention_rank_)));
+    add_message(transfer.receives, level, from, Payload::kv,
+                rows_of_block(open.gathered, taken_by(level, attention_rank_, from)));
+  }
+  open.transfer = post(std::move(transfer));
+  move(Move::Kind::assign, block, open.gathered, taken_by(level, attention_rank_, attention_rank_));
+  return open;
+}
+
+void PlanBuilder::visit_gathered(int level, const OpenGather& open, const BlockView* gradient,
+                                 const Interlude& at_middle) {
   const int size = sets_.visit_size(level);
   stand_at(level, 0);
-  const std::string name = "level " + std::to_string(current_level_);
-  const auto taken_by = [&](int rank, int owner) {
-    return set_intersection(sets_.lent(level + 1, owner, steps_), sets_.needed(level, rank));
-  };
-  const BlockView gathered = kv_block(name + " gathered", MemoryCategory::gathered,
-                                      plan_.arrays.at(array_k).type, block_at(level, attention_rank_, 0));
-
-  Transfer out{.communicator = communicator({current_level_})};
-  for (int distance = 1; distance < size; ++distance) {
-    const int to = neighbour(level, distance);
-    const int from = neighbour(level, -distance);
-    add_message(out.sends, level, to, Payload::kv, rows_of_block(block, taken_by(to, attention_rank_)));
-    add_message(out.receives, level, from, Payload::kv,
-                rows_of_block(gathered, taken_by(attention_rank_, from)));
-  }
-  const PositionSet own = taken_by(attention_rank_, attention_rank_);
-  emit_transfer(std::move(out), [&] { move(Move::Kind::assign, block, gathered, own); });
+  wait(open.transfer);
   if (gradient == nullptr) {
-    visit(level, gathered, nullptr);
+    visit(level, open.gathered, nullptr, at_middle);
     return;
   }
-
+  const std::string name = "level " + std::to_string(scheme_level(level)) + " gathered dkv";
   const BlockView filling =
-      kv_block(name + " gathered dkv", MemoryCategory::gathered, DataType::fp32, gathered.positions());
+      kv_block(name, MemoryCategory::gathered, DataType::fp32, open.gathered.positions());
   fill(filling.k.array, count_of(filling.positions()), 0.0F);
   fill(filling.v.array, count_of(filling.positions()), 0.0F);
-  visit(level, gathered, &filling);
-  stand_at(level, 1);
+  visit(level, open.gathered, &filling, at_middle);
 
+  stand_at(level, 1);
   const BlockView outgoing{
-      rounded(filling.k, geometry_.gradient_wire, name + " gathered dkv wire k", MemoryCategory::gathered),
-      rounded(filling.v, geometry_.gradient_wire, name + " gathered dkv wire v", MemoryCategory::gathered)};
-  Transfer back{.communicator = communicator({current_level_})};
-  std::vector<BlockView> arriving(
-      static_cast<std::size_t>(size));  // by rank in the level; the own contribution in its place
+      rounded(filling.k, geometry_.gradient_wire, name + " wire k", MemoryCategory::gathered),
+      rounded(filling.v, geometry_.gradient_wire, name + " wire v", MemoryCategory::gathered)};
+  Transfer back{.communicator = communicator({scheme_level(level)})};
+  // By rank in the level; the own contribution in its place.
+  std::vector<BlockView> arriving(static_cast<std::size_t>(size));
   for (int distance = 1; distance < size; ++distance) {
     const int to = neighbour(level, distance);
     const int from = neighbour(level, -distance);
-    add_message(back.sends, level, to, Payload::dkv, rows_of_block(outgoing, taken_by(attention_rank_, to)));
-    const PositionSet rows = taken_by(from, attention_rank_);
-    BlockView& view = arriving.at(static_cast<std::size_t>(sets_.digit(from, level)));
-    view = kv_block(name + " dkv arriving from " + std::to_string(sets_.digit(from, level)),
-                    MemoryCategory::gathered, geometry_.gradient_wire, rows);
+    add_message(back.sends, level, to, Payload::dkv,
+                rows_of_block(outgoing, taken_by(level, attention_rank_, to)));
+    const PositionSet rows = taken_by(level, from, attention_rank_);
+    const int rank = sets_.digit(from, level);
+    BlockView& view = arriving.at(static_cast<std::size_t>(rank));
+    view = kv_block(name + " from " + std::to_string(rank), MemoryCategory::gathered, geometry_.gradient_wire,
+                    rows);
     add_message(back.receives, level, from, Payload::dkv, rows_of_block(view, rows));
   }
-  arriving.at(static_cast<std::size_t>(sets_.digit(attention_rank_, level))) = filling;
-  emit_transfer(std::move(back));
+  const int own_rank = sets_.digit(attention_rank_, level);
+  arriving.at(static_cast<std::size_t>(own_rank)) = filling;
+  wait(post(std::move(back)));
   for (int rank = 0; rank < size; ++rank) {
     const BlockView& contribution = arriving.at(static_cast<std::size_t>(rank));
-    const bool is_own = rank == sets_.digit(attention_rank_, level);
-    move(Move::Kind::add, contribution, *gradient, is_own ? own : contribution.positions());
+    move(Move::Kind::add, contribution, *gradient,
+         rank == own_rank ? taken_by(level, attention_rank_, attention_rank_) : contribution.positions());
   }
 }
 

@@ -51,15 +51,15 @@ CellRun::CellRun(const JobConfig& config, const JobPlan& plan, HierarchicalCommu
   }
 }
 
-void CellRun::forward() {
+void CellRun::forward(const PhaseObserver& observe) {
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-    layers_[layer]->forward(tensors_[layer], passes_ != PassSelection::forward, work_);
+    layers_[layer]->forward(tensors_[layer], passes_ != PassSelection::forward, work_, observe);
   }
 }
 
-void CellRun::backward() {
+void CellRun::backward(const PhaseObserver& observe) {
   for (std::size_t layer = layers_.size(); layer-- > 0;) {
-    layers_[layer]->backward(tensors_[layer], work_);
+    layers_[layer]->backward(tensors_[layer], work_, observe);
   }
 }
 

@@ -29,8 +29,8 @@ class CellRun {
   CellRun& operator=(const CellRun&) = delete;
 
   /// All layers forward, in order. Collective over the CP group, as backward: all layers in reverse order.
-  void forward();
-  void backward();
+  void forward(const PhaseObserver& observe = {});
+  void backward(const PhaseObserver& observe = {});
 
   [[nodiscard]] const LayerTensors& tensors(int layer) const {
     return tensors_.at(static_cast<std::size_t>(layer));

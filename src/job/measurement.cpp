@@ -51,6 +51,14 @@ bool is_timed(Pass pass, PassSelection passes) {
   return passes == PassSelection::both || (passes == PassSelection::forward) == (pass == Pass::forward);
 }
 
+/// "iteration 7, layer 0, backward, level 1, step 2": what the watchdog says if it goes no further.
+std::string text_of(int iteration, const Phase& phase) {
+  return "iteration " + std::to_string(iteration) + ", layer " + std::to_string(phase.layer) +
+         (phase.pass == Pass::forward ? ", forward" : ", backward") +
+         (phase.level < 0 ? "" : ", level " + std::to_string(phase.level)) + ", step " +
+         std::to_string(phase.step);
+}
+
 }  // namespace
 
 void watch_for_stop_signals() {
@@ -67,22 +75,22 @@ Measurement measure(const JobConfig& config, CellRun& cell, const HierarchicalCo
   Measurement measurement;
   cell.reset_counts();
   for (int iteration = -config.warmup; iteration < config.iterations && !measurement.stopped; ++iteration) {
-    watchdog.enter("the barrier before iteration " + std::to_string(iteration));
+    const PhaseObserver watch = [&](const Phase& phase) { watchdog.enter(text_of(iteration, phase)); };
     if (config.pass == PassSelection::backward) {
-      cell.forward();
+      cell.forward(watch);
     }
+    watchdog.enter("the barrier before iteration " + std::to_string(iteration));
     barrier(communicators.world());
     if (iteration <= 0) {
       cell.log().clear();
     }
-    watchdog.enter("iteration " + std::to_string(iteration));
     const std::size_t untimed = cell.log().size();
     const double begin = now_s();
     if (config.pass != PassSelection::backward) {
-      cell.forward();
+      cell.forward(watch);
     }
     if (config.pass != PassSelection::forward) {
-      cell.backward();
+      cell.backward(watch);
     }
     const double seconds = now_s() - begin;
     ++measurement.executed;

@@ -40,7 +40,8 @@ int run_job(JobConfig config, const MpiEnvironment& mpi) {
 int run_job(JobConfig config, const MpiEnvironment& /*mpi*/, const TransportFactory& make_transport) {
   const MpiCommunicator everyone = MpiCommunicator::duplicate(MPI_COMM_WORLD);
   validate(config, everyone.size());
-  Watchdog watchdog{"world rank " + std::to_string(everyone.rank()), config.timeout + watchdog_grace_s, give_up};
+  Watchdog watchdog{"world rank " + std::to_string(everyone.rank()), config.timeout + watchdog_grace_s,
+                    give_up};
   watch_for_stop_signals();
   const std::string trace_path = config.trace.value_or(default_trace_path());
 

@@ -10,8 +10,8 @@
 namespace hcp {
 
 /// The whole job on all ranks: one cell, measured, verified, traced and printed. Collective.
-/// @return the exit status: 0 pass or unverified, 1 verification or guard failed, 3 the trace could not be
-/// written,
+/// @return the exit status: 0 pass or unverified, 1 verification or guard failed,
+///         3 the trace could not be written,
 ///         4 stopped early by a signal: the iteration was finished, its events are flushed, and the cell
 ///         counts as unfinished (not verified, no row in /results), so that a requeued job repeats it
 /// @throws std::invalid_argument on every rank alike, before any communicator of a CP group exists

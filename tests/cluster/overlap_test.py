@@ -25,7 +25,7 @@ SKIPPED = 77
 LEAST_WITH_THREAD, MOST_WITHOUT = 0.90, 0.20
 PROBLEM = (
     "--seq-length 8192 --num-attention-heads 16 --kv-channels 128 --dtype fp32 --pass fwd --cp-comm-type p2p "
-    "--threads-per-rank 1 --iterations 5 --warmup 1"
+    "--threads-per-rank 1 --iterations 3 --warmup 1"
 ).split()
 
 
