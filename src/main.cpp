@@ -4,6 +4,7 @@
 ///   hcp plan inputs/quickstart.cfg --context-parallel-size 16 --simulate-ranks-per-node 4
 #include <exception>
 #include <iostream>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -21,6 +22,12 @@ constexpr int exit_bad_input = 2;
 
 using Arguments = std::vector<std::string>;
 
+/// In one piece, because several ranks may write at the same time.
+[[noreturn]] void abort_with(const hcp::MpiEnvironment& mpi, const std::string& message) {
+  std::cerr << "hcp: world rank " + std::to_string(mpi.world_rank()) + ": " + message + "\n" << std::flush;
+  hcp::abort_all_ranks(hcp::exit_status_error);
+}
+
 /// Bad input is found on all ranks alike, so all of them leave by themselves and one of them says why. Any
 /// other error may be one rank's own, and the others may wait for it: the job ends at once. Only a timeout is
 /// an error of several ranks, and each of them says what it waits for.
@@ -34,9 +41,10 @@ int run_on_all_ranks(hcp::MpiEnvironment& mpi, const Arguments& arguments) {
     return exit_bad_input;
   } catch (const hcp::TransportTimeout& error) {
     hcp::give_up(error.what());
+  } catch (const std::bad_alloc&) {
+    abort_with(mpi, "out of memory; hcp plan with the same options tells what a rank needs");
   } catch (const std::exception& error) {
-    std::cerr << "hcp: world rank " << mpi.world_rank() << ": " << error.what() << std::endl;
-    hcp::abort_all_ranks(hcp::exit_status_error);
+    abort_with(mpi, error.what());
   }
 }
 

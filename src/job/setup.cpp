@@ -71,16 +71,24 @@ Input open_input(const JobConfig& config) {
 
 void load_input(const Input& input, const JobPlan& plan, const HierarchicalCommunicators& communicators,
                 CellRun& cell) {
+  const PositionSet& rows = cell.shard();
   const std::int64_t first_q = communicators.coordinates().tp * plan.query_heads();
   const std::int64_t first_kv = communicators.coordinates().tp * plan.kv_heads();
   for (int layer = 0; layer < plan.layers(); ++layer) {
     const LayerTensors& tensors = cell.tensors(layer);
-    input.source->fill(InputTensor::q, cell.shard(), first_q, layer, tensors.view(array_q));
-    input.source->fill(InputTensor::k, cell.shard(), first_kv, layer, tensors.view(array_k));
-    input.source->fill(InputTensor::v, cell.shard(), first_kv, layer, tensors.view(array_v));
+    input.source->fill(InputTensor::q, rows, first_q, layer, tensors.view(array_q));
+    input.source->fill(InputTensor::k, rows, first_kv, layer, tensors.view(array_k));
+    input.source->fill(InputTensor::v, rows, first_kv, layer, tensors.view(array_v));
     if (tensors.view(array_dout).data != nullptr) {
-      input.source->fill(InputTensor::dout, cell.shard(), first_q, layer, tensors.view(array_dout));
+      input.source->fill(InputTensor::dout, rows, first_q, layer, tensors.view(array_dout));
     }
+  }
+  if (input.source->has_out()) {
+    // Here a bad value is found by all ranks together; in the verification it would be one rank's own error.
+    TensorView out{nullptr, DataType::fp32, count_of(rows), plan.query_heads(), plan.shape().v_channels};
+    std::vector<std::byte> values(static_cast<std::size_t>(out.bytes()));
+    out.data = values.data();
+    input.source->fill(InputTensor::out, rows, first_q, 0, out);
   }
 }
 

@@ -25,7 +25,7 @@ struct Input {
 /// @throws std::invalid_argument for a file or sizes that cannot be used
 [[nodiscard]] Input open_input(const JobConfig& config);
 
-/// Fills q, k, v and dout of every layer.
+/// Fills q, k, v and dout of every layer, and checks out where the input has it.
 /// @throws std::invalid_argument if the file cannot be read or holds NaN or infinity in these rows
 void load_input(const Input& input, const JobPlan& plan, const HierarchicalCommunicators& communicators,
                 CellRun& cell);

@@ -50,7 +50,8 @@ hid_t check_hdf5(hid_t result, const std::string& call) {
   }
   const std::string stack = error_stack_text();
   const std::string reason = operating_system_reason(stack);
-  throw TraceError{call + " failed" + (reason.empty() ? "" : ": " + reason) + " (HDF5: " + stack + ")"};
+  // A full disk needs no thirty lines about the library's insides.
+  throw TraceError{call + " failed: " + (reason.empty() ? stack : reason)};
 }
 
 }  // namespace hcp

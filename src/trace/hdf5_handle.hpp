@@ -44,7 +44,7 @@ void silence_hdf5();
 /// Returns `result` (an id or a status) unless it is negative.
 ///
 /// @param call what was done and by which call, "writing /events of run.h5 (H5Dwrite)"
-/// @throws TraceError with `call`, the operating system's reason if there is one, and HDF5's error stack
+/// @throws TraceError with `call` and the operating system's reason, or HDF5's error stack if it gave none
 hid_t check_hdf5(hid_t result, const std::string& call);
 
 }  // namespace hcp

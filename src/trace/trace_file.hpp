@@ -19,7 +19,7 @@
 
 namespace hcp {
 
-/// HDF5 or the disk refused; the message names the file, the call and the library's own reason.
+/// HDF5 or the disk refused; the message names the file, the call and the reason.
 class TraceError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -129,15 +129,28 @@ TEST_F(AttentionMatrix, Fp32) {
 }
 
 TEST_F(AttentionMatrix, ShortStorageTypes) {
+  const std::vector<HeadShape> shapes{{8, 2, 16, 8}, {28, 7, 8, 8}};
   for (const DataType type : {DataType::bf16, DataType::fp16}) {
     worst_ = 0.0;
+    cases_ = 0;
     std::uint64_t seed = 1000;
-    for (const auto& documents : std::vector<std::vector<std::int64_t>>{{137, 41, 89}, {33}, {250}}) {
-      const Problem problem{documents, seed % 2 == 0, 8, 2, 16, 8, type, seed++};
-      const Answer answer = solve(problem, comm_);
-      for (const auto& levels : schemes_on(comm_.size())) {
-        check(problem, {.levels = levels, .delay_seed = {}}, answer);
+    for (const auto& documents :
+         std::vector<std::vector<std::int64_t>>{{137, 41, 89}, {33}, {250}, {0, 3, 1}}) {
+      for (const HeadShape& shape : shapes) {
+        const bool causal = seed % 2 == 0;
+        const Problem problem{documents,    causal,      shape.heads_q, shape.heads_kv,
+                              shape.dim_qk, shape.dim_v, type,          seed++};
+        const Answer answer = solve(problem, comm_);
+        for (const auto& levels : schemes_on(comm_.size())) {
+          if (swap_members(levels) > problem.heads_q) {
+            continue;
+          }
+          for (const DataType wire : {DataType::fp32, type}) {
+            check(problem, {.levels = levels, .gradient_wire = wire, .delay_seed = {}}, answer);
+          }
+        }
       }
+      ++seed;  // so that each shape meets both masks
     }
     report(name_of(type).data(), type);
   }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# check_program.sh MPIEXEC HCP: what the program makes of bad input on 3 ranks, and what works without MPI.
+# check_program.sh MPIEXEC HCP: what the program makes of bad input on 3 and 4 ranks, and what works without MPI.
 set -uo pipefail
 mpiexec=$1 hcp=$2
 directory=$(mktemp -d)
@@ -14,10 +14,11 @@ complain() {
 }
 
 # refused TEXT WORD...: `hcp run WORD...` ends everywhere with status 2, and one line, with TEXT in it, says why.
+ranks=3
 refused() {
   local text=$1 status
   shift
-  "$mpiexec" --oversubscribe -n 3 --timeout 60 "$hcp" run "$@" > output 2>&1
+  "$mpiexec" --oversubscribe -n "$ranks" --timeout 60 "$hcp" run "$@" > output 2>&1
   status=$?
   [ "$status" -eq 2 ] || complain "hcp run $*: exit status $status instead of 2"
   [ "$(grep -c '^hcp: ' output)" -eq 1 ] || complain "hcp run $*: not one message"
@@ -26,7 +27,7 @@ refused() {
 
 problem=(--seq-length 24 --num-attention-heads 6 --kv-channels 16)
 printf 'seq-length = 24\nkv-chanels = 16\n' > typo.cfg
-touch taken.h5
+echo "somebody's results" > taken.h5
 
 refused "did you mean seq-length?" --seq-lenght 24
 refused "typo.cfg:2: 'kv-chanels' is not an option; did you mean kv-channels?" typo.cfg
@@ -36,7 +37,29 @@ refused "3 ranks are not a multiple" "${problem[@]}" --context-parallel-size 2
 refused "the product of the sizes is 4" "${problem[@]}" --hierarchical-context-parallel-sizes 2,2
 refused "knows no context parallelism" "${problem[@]}" --attention-kernel reference
 refused "nothing is overwritten" "${problem[@]}" --trace taken.h5
-[ -s taken.h5 ] && complain "an existing file was written to"
+refused "there is no directory nowhere" "${problem[@]}" --trace nowhere/run.h5
+[ "$(cat taken.h5)" = "somebody's results" ] || complain "an existing file was written to"
+
+refused "'ring' is not an algorithm of context parallelism (p2p, all_gather or a2a" "${problem[@]}" --cp-comm-type ring
+refused "has 2 schemes, but --num-layers is 3" "${problem[@]}" --num-layers 3 --cp-comm-type p2p,a2a
+refused "has 2 levels, but --hierarchical-context-parallel-sizes 3,1,1 has 3 sizes" "${problem[@]}" \
+  --cp-comm-type p2p+a2a --hierarchical-context-parallel-sizes 3,1,1
+refused "has 3 levels, and only two can be taken from the node layout" "${problem[@]}" --cp-comm-type a2a+p2p+p2p
+refused "simulated ranks per node = 2 does not divide the 3 ranks" "${problem[@]}" --simulate-ranks-per-node 2
+refused "swaps heads over 3 ranks, but a rank has only 2 query heads" --seq-length 24 --num-attention-heads 2 \
+  --kv-channels 16 --cp-comm-type a2a
+refused "--doc-lengths sum to 20, but --seq-length is 24" "${problem[@]}" --doc-lengths 10,10
+refused "the sizes do not fit in 64 bits" --seq-length 4000000000 --num-attention-heads 6 --kv-channels 16
+refused "does not fit in 64 bits" --seq-length 99999999999999999999 --num-attention-heads 6 --kv-channels 16
+refused "sizes are missing: give --num-attention-heads, --kv-channels" --seq-length 24
+refused "--threads-per-rank 0: '0' is too small; at least 1 is needed" "${problem[@]}" --threads-per-rank 0
+refused "'0' is not a number of seconds above 0" "${problem[@]}" --timeout 0
+refused "'fp64' is none of fp32, bf16, fp16" "${problem[@]}" --dtype fp64
+
+# What only the node layout decides: 4 ranks on 2 simulated nodes are p2p over 2 and a2a over 2.
+ranks=4 refused "with sizes 2,2 swaps heads over 2 ranks, but a rank has only 1 query heads" --seq-length 24 \
+  --num-attention-heads 1 --kv-channels 16 --cp-comm-type p2p+a2a --simulate-ranks-per-node 2
+[ -z "$(ls ./hcp-*.h5 2> /dev/null)" ] || complain "a refused run left a trace behind"
 
 # An MPI that cannot start: what never starts it works all the same.
 without_mpi() {

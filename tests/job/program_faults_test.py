@@ -115,6 +115,8 @@ class KilledRank(RunningJob):
         iterations = self.require_whole_iterations(at_least=3)
         self.assertIn(f"unfinished: {iterations} iterations recorded", self.analyse())
 
+        if not (shutil.which("h5clear") and shutil.which("h5dump")):
+            self.skipTest("no h5clear and h5dump")
         repaired = shutil.copy(self.trace, self.directory / "repaired.h5")
         subprocess.run(["h5clear", "-s", "--increment=0", repaired], check=True, timeout=WAIT_S)
         dump = subprocess.run(["h5dump", "-d", "/ranks", repaired], capture_output=True, text=True, timeout=WAIT_S)

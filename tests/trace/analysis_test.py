@@ -53,6 +53,16 @@ class Summary(AnalysisCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("PASS", result.stdout)
 
+    def test_tells_of_a_cell_that_was_not_finished(self):
+        self.write("finish")
+        with h5py.File(self.path, "r+") as file:
+            file["results"].resize((0,))
+        result = self.analyse("summary", self.path)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("# cell 0 (4096 tokens, p2p+a2a, fwdbwd) unfinished: 2 iterations recorded\n", result.stdout)
+        lines = [line.split() for line in result.stdout.splitlines()]
+        self.assertIn("0 fwd 20.000 0.200 3.750 1.000 0.500".split(), lines)
+
     def test_reads_a_trace_that_is_being_written(self):
         command = [self.write_trace, self.path, "hold"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
@@ -157,7 +167,7 @@ class BadFiles(AnalysisCase):
         with h5py.File(self.path, "r+") as file:
             file["results"].resize((0,))
             file["events"].resize((0,))
-        self.require_refusal("no cell has finished yet", "summary", self.path)
+        self.require_refusal("no cell has finished yet, and none has events", "summary", self.path)
         self.require_refusal("no events yet", "timeline", self.path, "-o", self.directory / "t.png")
 
     def test_without_a_table(self):
