@@ -71,7 +71,7 @@ bool stop_was_asked() {
 }
 
 Measurement measure(const JobConfig& config, CellRun& cell, const HierarchicalCommunicators& communicators,
-                    RunRecord& record, Watchdog& watchdog, int cell_number) {
+                    RunRecord& record, Watchdog& watchdog) {
   Measurement measurement;
   cell.reset_counts();
   for (int iteration = -config.warmup; iteration < config.iterations && !measurement.stopped; ++iteration) {
@@ -107,7 +107,7 @@ Measurement measure(const JobConfig& config, CellRun& cell, const HierarchicalCo
     measurement.slowest_s.push_back(agreed[0]);
     measurement.elapsed_s += seconds;
     measurement.waiting_s += waits_in(cell.log());
-    record.write_iteration(cell_number, iteration, cell.log(), cell.memory());
+    record.write_iteration(iteration, cell.log(), cell.memory());
     if (communicators.grid_rank() == 0) {
       show_progress(iteration + 1, config.iterations);
     }

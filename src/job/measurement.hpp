@@ -27,7 +27,7 @@ struct Measurement {
 /// between them.
 [[nodiscard]] Measurement measure(const JobConfig& config, CellRun& cell,
                                   const HierarchicalCommunicators& communicators, RunRecord& record,
-                                  Watchdog& watchdog, int cell_number);
+                                  Watchdog& watchdog);
 
 /// Fills in times, rates, bytes, exposed communication and peak memory. Collective over the world.
 void summarise(const Measurement& measurement, const JobConfig& config, CellRun& cell, const JobPlan& plan,

@@ -4,7 +4,11 @@
 #include <cmath>
 #include <cstdio>
 
+#include "kernels/cpu/cpu_isa.hpp"
+#include "src/comm/mpi_transport.hpp"
 #include "src/job/build_info.hpp"
+#include "src/job/measurement.hpp"
+#include "topology/mpi_collectives.hpp"
 
 namespace hcp {
 namespace {
@@ -41,43 +45,12 @@ std::string channels(const ProblemShape& shape) {
   return std::to_string(shape.kv_channels) + "/" + std::to_string(shape.v_channels);
 }
 
-}  // namespace
-
-void print_header(std::ostream& out, const JobConfig& config, const JobPlan& plan, const RunFacts& facts) {
-  const ProblemShape& shape = plan.shape();
-  const GridSizes& sizes = plan.grid().sizes();
-  for (const auto& [name, value] : build_info()) {
-    out << "# " << name << ": " << value << "\n";
-  }
-  out << "# command: " << config.command_line << "\n";
-  out << "# grid: " << plan.grid().world_size() << " ranks = tp " << sizes.tp << " x cp " << sizes.cp
-      << " x dp " << sizes.dp << " x pp " << sizes.pp << " on " << plan.layout().nodes() << " nodes"
-      << (plan.layout().simulated ? " (nodes: simulated)" : "") << "\n";
-  for (const std::string& note : plan.notes()) {
-    out << "# " << note << "\n";
-  }
-  out << "# problem: " << shape.micro_batch_size << " x " << shape.seq_length << " tokens, "
-      << shape.doc_lengths.size() << " documents per row, heads " << shape.query_heads << ":"
-      << shape.kv_heads << ", channels " << channels(shape) << ", " << plan.layers() << " layers, "
-      << name_of(config.cp_partition) << " partition, input "
-      << config.qkv.value_or("synthetic, seed " + std::to_string(config.seed)) << "\n";
-  out << "# kernel: " << facts.kernel << ", " << facts.threads << " threads per rank, peak "
-      << number("%.1f", facts.peak_flops * 1e-9) << " GFLOP/s per rank (measured)\n";
-  out << "# overlap: "
-      << (facts.helper_thread ? "a helper thread moves messages during computation"
-                              : "not expected: MPI does not grant MPI_THREAD_MULTIPLE")
-      << "\n";
-  out << "# work: " << number("%.4g", facts.flops * 1e-12) << " TFLOP per iteration, "
-      << number("%.4g", facts.flops * 1e-12 / plan.grid().world_size()) << " per rank, imbalance "
-      << number("%.3f", facts.imbalance) << " (visible area, max/mean); ideal time "
-      << number("%.3f", facts.flops / plan.grid().world_size() / facts.peak_flops * 1e3) << " ms\n";
-  out << "# times: slowest rank of each of " << config.iterations << " iterations after " << config.warmup
-      << " warm-ups, each from a barrier; MB = 1e6 bytes of all ranks in one iteration; memory per rank\n";
-  out << "# trace: " << (facts.trace.empty() ? "none" : facts.trace) << "\n";
-  out << "# rank  node  local  tp  cp  dp  pp   tokens  host, binding\n";
-  for (const std::string& rank : facts.ranks) {
-    out << "# " << rank << "\n";
-  }
+std::string rank_line(const RankRow& rank, const PlacementRow& placement, const std::string& node) {
+  std::array<char, 256> text{};
+  std::snprintf(text.data(), text.size(), "%4d  %4d  %5d  %2d  %2d  %2d  %2d  %7lld  ", rank.rank, rank.node,
+                rank.local_rank, placement.tp, placement.cp, placement.dp, placement.pp,
+                static_cast<long long>(placement.tokens));
+  return text.data() + node + ", cpus " + std::string{rank.binding.view()};
 }
 
 void print_columns(std::ostream& out) {
@@ -115,6 +88,72 @@ void print_row(std::ostream& out, const CellRow& cell, const ResultRow& result) 
     out << padded(values[i], columns[i].width);
   }
   out << "\n";
+}
+
+}  // namespace
+
+RunFacts run_facts(const JobConfig& config, const JobPlan& plan,
+                   const HierarchicalCommunicators& communicators, const CellRun& cell, const RankFacts& rank,
+                   const RunRecord& record, const std::string& trace) {
+  const std::string& node = plan.layout().node_names.at(static_cast<std::size_t>(record.rank().node));
+  const bool reference = config.attention_kernel == KernelChoice::reference;
+  return {.kernel = reference ? "reference (fp64)" : "cpu (" + std::string{cpu_isa_name()} + ")",
+          .threads = rank.threads,
+          .peak_flops = rank.peak_flops,
+          .flops = all_reduce(communicators.world(), Reduction::sum, cell.flops()),
+          .imbalance = imbalance_of(cell, communicators),
+          .helper_thread = mpi_allows_helper_thread(),
+          .trace = trace,
+          .ranks = all_gather(communicators.world(), rank_line(record.rank(), record.placement(), node))};
+}
+
+void print_header(std::ostream& out, const JobConfig& config, const JobPlan& plan, const RunFacts& facts) {
+  const ProblemShape& shape = plan.shape();
+  const GridSizes& sizes = plan.grid().sizes();
+  for (const auto& [name, value] : build_info()) {
+    out << "# " << name << ": " << value << "\n";
+  }
+  out << "# command: " << config.command_line << "\n";
+  out << "# grid: " << plan.grid().world_size() << " ranks = tp " << sizes.tp << " x cp " << sizes.cp
+      << " x dp " << sizes.dp << " x pp " << sizes.pp << " on " << plan.layout().nodes() << " nodes"
+      << (plan.layout().simulated ? " (nodes: simulated)" : "") << "\n";
+  for (const std::string& note : plan.notes()) {
+    out << "# " << note << "\n";
+  }
+  out << "# problem: " << shape.micro_batch_size << " x " << shape.seq_length << " tokens, "
+      << shape.doc_lengths.size() << " documents per row, heads " << shape.query_heads << ":"
+      << shape.kv_heads << ", channels " << channels(shape) << ", " << plan.layers() << " layers, "
+      << name_of(config.cp_partition) << " partition, input "
+      << config.qkv.value_or("synthetic, seed " + std::to_string(config.seed)) << "\n";
+  out << "# kernel: " << facts.kernel << ", " << facts.threads << " threads per rank, peak "
+      << number("%.1f", facts.peak_flops * 1e-9) << " GFLOP/s per rank (measured)\n";
+  out << "# overlap: "
+      << (facts.helper_thread ? "a helper thread moves messages during computation"
+                              : "not expected: MPI does not grant MPI_THREAD_MULTIPLE")
+      << "\n";
+  out << "# work: " << number("%.4g", facts.flops * 1e-12) << " TFLOP per iteration, "
+      << number("%.4g", facts.flops * 1e-12 / plan.grid().world_size()) << " per rank, imbalance "
+      << number("%.3f", facts.imbalance) << " (visible area, max/mean); ideal time "
+      << number("%.3f", facts.flops / plan.grid().world_size() / facts.peak_flops * 1e3) << " ms\n";
+  out << "# times: slowest rank of each of " << config.iterations << " iterations after " << config.warmup
+      << " warm-ups, each from a barrier; MB = 1e6 bytes of all ranks in one iteration; memory per rank\n";
+  out << "# trace: " << (facts.trace.empty() ? "none" : facts.trace) << "\n";
+  out << "# rank  node  local  tp  cp  dp  pp   tokens  host, binding\n";
+  for (const std::string& rank : facts.ranks) {
+    out << "# " << rank << "\n";
+  }
+  print_columns(out);
+  out.flush();
+}
+
+void print_end(std::ostream& out, const CellRow& cell, const ResultRow& result, bool stopped,
+               const std::string& trace, const std::string& trace_failure) {
+  if (stopped) {
+    out << "# stopped by a signal: not verified, and /results of the trace has no row of this cell\n";
+  }
+  print_row(out, cell, result);
+  out << "# trace: " << (trace_failure.empty() ? trace : "incomplete, " + trace_failure) << "\n"
+      << result.verdict.view() << std::endl;
 }
 
 }  // namespace hcp

@@ -7,6 +7,8 @@
 
 #include "src/job/job_config.hpp"
 #include "src/job/job_plan.hpp"
+#include "src/job/run_record.hpp"
+#include "src/job/setup.hpp"
 #include "src/trace/trace_rows.hpp"
 
 namespace hcp {
@@ -19,14 +21,22 @@ struct RunFacts {
   double flops = 0.0;              ///< of all ranks in one iteration
   double imbalance = 1.0;          ///< visible area of the busiest rank over the mean
   bool helper_thread = false;      ///< transfers progress during computation
-  std::string trace;               ///< file, empty without
+  std::string trace;               ///< file
   std::vector<std::string> ranks;  ///< one line each
 };
 
+/// Collective over the world.
+[[nodiscard]] RunFacts run_facts(const JobConfig& config, const JobPlan& plan,
+                                 const HierarchicalCommunicators& communicators, const CellRun& cell,
+                                 const RankFacts& rank, const RunRecord& record, const std::string& trace);
+
+/// The # lines, down to the names of the columns.
 void print_header(std::ostream& out, const JobConfig& config, const JobPlan& plan, const RunFacts& facts);
 
-/// The names of the columns, as a # line.
-void print_columns(std::ostream& out);
-void print_row(std::ostream& out, const CellRow& cell, const ResultRow& result);
+/// The row of the cell, where the trace is, and the verdict as the last line.
+/// @param stopped  by a signal, so that the cell is unfinished
+/// @param trace_failure  why the trace is incomplete; empty when it is not
+void print_end(std::ostream& out, const CellRow& cell, const ResultRow& result, bool stopped,
+               const std::string& trace, const std::string& trace_failure);
 
 }  // namespace hcp

@@ -3,9 +3,13 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <set>
 
 #include "kernels/stopwatch.hpp"
+#include "src/job/agreement.hpp"
+#include "src/job/run_rows.hpp"
+#include "topology/clock_offset.hpp"
 #include "topology/mpi_collectives.hpp"
 
 namespace hcp {
@@ -21,16 +25,34 @@ std::int64_t resident_bytes() {
   return resident * page_bytes;
 }
 
-template <typename Row>
-std::span<const std::byte> as_bytes_of(const std::vector<Row>& rows) {
-  return std::as_bytes(std::span{rows});
-}
-
 }  // namespace
 
-RunRecord::RunRecord(const HierarchicalCommunicators& communicators, const JobPlan& plan, double start_s,
-                     double clock_offset_s, std::optional<TraceFile> file)
-    : communicators_{communicators}, plan_{plan}, zero_s_{start_s + clock_offset_s}, file_{std::move(file)} {}
+RunRecord::RunRecord(const JobConfig& config, const JobPlan& plan,
+                     const HierarchicalCommunicators& communicators, const CellRun& run,
+                     const RankFacts& facts, const std::string& path, int cell)
+    : communicators_{communicators},
+      plan_{plan},
+      cell_{cell_row(config, plan, cell)},
+      rank_{rank_row(plan, communicators, facts)},
+      placement_{placement_row(plan, communicators, run, cell)} {
+  const bool is_root = communicators.grid_rank() == 0;
+  agree(communicators.world(), [&] {
+    if (is_root) {
+      file_ = create_trace(config, path);
+    }
+  });
+  const ClockOffset clock = measure_clock_offset(communicators.world(), now_s);
+  rank_.clock_offset_start = clock.offset_s;
+  rank_.clock_uncertainty = clock.uncertainty_s;
+  const double no_start = std::numeric_limits<double>::lowest();
+  zero_s_ = all_reduce(communicators.world(), Reduction::max, is_root ? now_s() : no_start) + clock.offset_s;
+  write(std::vector{rank_});
+  write(std::vector{placement_});
+  attempt([&](TraceFile& file) {
+    file.append({&cell_, 1});
+    file.flush();
+  });
+}
 
 // A full disk must not take the measurement with it: the numbers are printed all the same, and the exit
 // status tells.
@@ -49,39 +71,24 @@ void RunRecord::attempt(const Action& action) {
 }
 
 template <typename Row>
-void RunRecord::write(const std::vector<Row>& mine) {
-  for (const std::vector<std::byte>& bytes : gather(communicators_.world(), as_bytes_of(mine), 0)) {
-    std::vector<Row> rows(bytes.size() / sizeof(Row));
-    std::memcpy(static_cast<void*>(rows.data()), bytes.data(), bytes.size());
-    attempt([&](TraceFile& file) { file.append(rows); });
-  }
-}
-
-void RunRecord::write_ranks(const RankRow& mine) {
-  write(std::vector{mine});
-}
-
-void RunRecord::rewrite_ranks(const RankRow& mine) {
-  std::vector<RankRow> rows;
+std::vector<Row> RunRecord::of_all_ranks(const std::vector<Row>& mine) const {
+  std::vector<Row> rows;
   for (const std::vector<std::byte>& bytes :
-       gather(communicators_.world(), as_bytes_of(std::vector{mine}), 0)) {
-    std::memcpy(static_cast<void*>(&rows.emplace_back()), bytes.data(), sizeof(RankRow));
+       gather(communicators_.world(), std::as_bytes(std::span{mine}), 0)) {
+    const std::size_t before = rows.size();
+    rows.resize(before + bytes.size() / sizeof(Row));
+    std::memcpy(static_cast<void*>(rows.data() + before), bytes.data(), bytes.size());
   }
-  attempt([&](TraceFile& file) {
-    file.rewrite(rows);
-    file.flush();
-  });
+  return rows;
 }
 
-void RunRecord::write_cell(const CellRow& cell, const PlacementRow& mine) {
-  write(std::vector{mine});
-  attempt([&](TraceFile& file) {
-    file.append({&cell, 1});
-    file.flush();
-  });
+template <typename Row>
+void RunRecord::write(const std::vector<Row>& mine) {
+  const std::vector<Row> rows = of_all_ranks(mine);
+  attempt([&](TraceFile& file) { file.append(rows); });
 }
 
-void RunRecord::write_iteration(int cell, int iteration, PhaseLog& log, MemoryLedger& memory) {
+void RunRecord::write_iteration(int iteration, PhaseLog& log, MemoryLedger& memory) {
   std::vector<EventRow> events;
   events.reserve(log.size());
   for (const Phase& phase : log) {
@@ -89,7 +96,7 @@ void RunRecord::write_iteration(int cell, int iteration, PhaseLog& log, MemoryLe
         {.t_begin = phase.begin_s - zero_s_,
          .t_end = phase.end_s - zero_s_,
          .bytes = phase.bytes,
-         .cell = cell,
+         .cell = cell_.cell,
          .iteration = iteration,
          .rank = communicators_.grid_rank(),
          .layer = phase.layer,
@@ -104,13 +111,13 @@ void RunRecord::write_iteration(int cell, int iteration, PhaseLog& log, MemoryLe
   for (const MemoryLedger::Change& change : memory.take_changes()) {
     changes.push_back({.t = change.time_s - zero_s_,
                        .live_bytes = change.live_bytes,
-                       .cell = cell,
+                       .cell = cell_.cell,
                        .rank = communicators_.grid_rank(),
                        .category = name_of(change.category)});
   }
   changes.push_back({.t = now_s() - zero_s_,
                      .live_bytes = resident_bytes(),
-                     .cell = cell,
+                     .cell = cell_.cell,
                      .rank = communicators_.grid_rank(),
                      .category = "rss"});
   write(events);
@@ -118,7 +125,7 @@ void RunRecord::write_iteration(int cell, int iteration, PhaseLog& log, MemoryLe
   attempt([](TraceFile& file) { file.flush(); });
 }
 
-void RunRecord::write_bytes(int cell, const TrafficLedger& planned, const TrafficLedger& counted) {
+void RunRecord::write_bytes(const TrafficLedger& planned, const TrafficLedger& counted) {
   std::set<TrafficKey> keys;
   for (const TrafficLedger* ledger : {&planned, &counted}) {
     for (const auto& [key, traffic] : *ledger) {
@@ -132,7 +139,7 @@ void RunRecord::write_bytes(int cell, const TrafficLedger& planned, const Traffi
   std::vector<BytesRow> rows;
   for (const TrafficKey& key : keys) {
     const int peer = plan_.grid_rank_of(communicators_.coordinates(), key.peer_cp_rank);
-    rows.push_back({.cell = cell,
+    rows.push_back({.cell = cell_.cell,
                     .rank = communicators_.grid_rank(),
                     .peer = peer,
                     .across_nodes = plan_.across_nodes(communicators_.grid_rank(), peer) ? 1 : 0,
@@ -147,11 +154,17 @@ void RunRecord::write_bytes(int cell, const TrafficLedger& planned, const Traffi
   write(rows);
 }
 
-void RunRecord::write_result(const ResultRow& row) {
+void RunRecord::finish(const std::optional<ResultRow>& result) {
+  rank_.clock_offset_end = measure_clock_offset(communicators_.world(), now_s).offset_s;
+  const std::vector<RankRow> ranks = of_all_ranks(std::vector{rank_});
   attempt([&](TraceFile& file) {
-    file.append({&row, 1});
+    file.rewrite(ranks);
+    if (result) {
+      file.append({&*result, 1});
+    }
     file.flush();
   });
+  failure_ = broadcast(communicators_.world(), failure_, 0);
 }
 
 }  // namespace hcp

@@ -1,5 +1,5 @@
-/// From what ranks did to the rows of the trace file. All calls but the constructor are collective; rank 0
-/// writes.
+/// The trace of a run: from what ranks did to rows of the file. Every call is collective over the world; rank
+/// 0 writes.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/job/cell_run.hpp"
+#include "src/job/setup.hpp"
 #include "src/trace/trace_file.hpp"
 #include "topology/hierarchical_communicators.hpp"
 
@@ -14,24 +15,29 @@ namespace hcp {
 
 class RunRecord {
  public:
-  /// @param start_s  of rank 0's clock: the zero of all times
-  /// @param file     on rank 0
-  RunRecord(const HierarchicalCommunicators& communicators, const JobPlan& plan, double start_s,
-            double clock_offset_s, std::optional<TraceFile> file);
+  /// Creates the file and writes what is known before the run: ranks, and the cell with its placement.
+  /// @param cell  number of the cell, from 0
+  /// @throws std::invalid_argument on every rank if the file exists or cannot be created there
+  RunRecord(const JobConfig& config, const JobPlan& plan, const HierarchicalCommunicators& communicators,
+            const CellRun& run, const RankFacts& facts, const std::string& path, int cell);
 
-  void write_ranks(const RankRow& mine);
-  void rewrite_ranks(const RankRow& mine);
-  void write_cell(const CellRow& cell, const PlacementRow& mine);
+  [[nodiscard]] const CellRow& cell() const { return cell_; }
+  [[nodiscard]] const RankRow& rank() const { return rank_; }
+  [[nodiscard]] const PlacementRow& placement() const { return placement_; }
+
   /// What was done and which memory changed since the last call.
-  void write_iteration(int cell, int iteration, PhaseLog& log, MemoryLedger& memory);
+  void write_iteration(int iteration, PhaseLog& log, MemoryLedger& memory);
   /// The ledger of one iteration.
-  void write_bytes(int cell, const TrafficLedger& planned, const TrafficLedger& counted);
-  void write_result(const ResultRow& row);
+  void write_bytes(const TrafficLedger& planned, const TrafficLedger& counted);
+  /// Clocks once more, and the result, unless the cell is unfinished.
+  void finish(const std::optional<ResultRow>& result);
 
-  /// Why the file is incomplete; empty while all is well. Rank 0 only.
+  /// Why the file is incomplete, the same on every rank after finish(); empty when all is well.
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
  private:
+  template <typename Row>
+  [[nodiscard]] std::vector<Row> of_all_ranks(const std::vector<Row>& mine) const;
   template <typename Row>
   void write(const std::vector<Row>& mine);
   template <typename Action>
@@ -39,7 +45,10 @@ class RunRecord {
 
   const HierarchicalCommunicators& communicators_;
   const JobPlan& plan_;
-  double zero_s_;  ///< of this rank's clock
+  CellRow cell_;
+  RankRow rank_;
+  PlacementRow placement_;
+  double zero_s_ = 0.0;  ///< start of the job on this rank's clock
   std::optional<TraceFile> file_;
   std::string failure_;
 };

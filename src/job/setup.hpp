@@ -25,29 +25,24 @@ struct Input {
 /// @throws std::invalid_argument for a file or sizes that cannot be used
 [[nodiscard]] Input open_input(const JobConfig& config);
 
-/// Fills q, k, v and dout of every layer, and checks out where the input has it.
-/// @throws std::invalid_argument if the file cannot be read or holds NaN or infinity in these rows
+/// Fills q, k, v and dout of every layer, and checks out where the input has it. Collective over the world.
+/// @throws std::invalid_argument on every rank if the file cannot be read or holds NaN or infinity in any
+/// rank's rows
 void load_input(const Input& input, const JobPlan& plan, const HierarchicalCommunicators& communicators,
                 CellRun& cell);
 
+/// One rank and what it computes with.
+struct RankFacts {
+  int world_rank = 0;  ///< as MPI numbered it
+  HostFacts host;
+  int threads = 1;
+  double peak_flops = 0.0;  ///< of these threads, measured
+};
+
 /// Collective over `world`, the ranks as MPI numbered them.
-[[nodiscard]] int threads_per_rank(const JobConfig& config, const HostFacts& facts, const NodeLayout& layout,
+[[nodiscard]] RankFacts rank_facts(const JobConfig& config, const NodeLayout& layout,
                                    const MpiCommunicator& world);
 
 [[nodiscard]] std::unique_ptr<AttentionKernel> make_kernel(const JobConfig& config, int threads);
-
-/// Creates the trace file with the provenance of the run. On rank 0 only.
-/// @throws std::invalid_argument if the file exists or cannot be created there
-[[nodiscard]] TraceFile create_trace(const JobConfig& config, const std::string& path);
-
-[[nodiscard]] RankRow rank_row(const JobPlan& plan, const HierarchicalCommunicators& communicators,
-                               const HostFacts& facts, int world_rank);
-[[nodiscard]] CellRow cell_row(const JobConfig& config, const JobPlan& plan, int number);
-[[nodiscard]] PlacementRow placement_row(const JobPlan& plan, const HierarchicalCommunicators& communicators,
-                                         const CellRun& cell, int number);
-
-/// The line of the header about this rank.
-[[nodiscard]] std::string rank_line(const RankRow& rank, const PlacementRow& placement,
-                                    const std::string& node);
 
 }  // namespace hcp

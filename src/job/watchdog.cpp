@@ -1,6 +1,9 @@
 #include "src/job/watchdog.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -28,8 +31,17 @@ Watchdog::~Watchdog() {
 
 void Watchdog::enter(std::string what) {
   const std::lock_guard lock{mutex_};
+  const bool rested = std::isinf(deadline_s_);
   what_ = std::move(what);
   deadline_s_ = now_s() + timeout_s_;
+  if (rested) {
+    changed_.notify_one();
+  }
+}
+
+void Watchdog::rest() {
+  const std::lock_guard lock{mutex_};
+  deadline_s_ = std::numeric_limits<double>::infinity();
 }
 
 void Watchdog::watch() {
@@ -41,7 +53,8 @@ void Watchdog::watch() {
       message << who_ << ": " << what_ << " did not finish within " << timeout_s_ << " s";
       expired_(message.str());
     }
-    changed_.wait_for(lock, std::chrono::duration<double>{left});
+    constexpr double longest_sleep_s = 3600.0;  // infinity is no time that a clock can wait for
+    changed_.wait_for(lock, std::chrono::duration<double>{std::min(left, longest_sleep_s)});
   }
 }
 

@@ -23,6 +23,8 @@ class Watchdog {
 
   /// From now on the job does `what`, and has the whole timeout for it.
   void enter(std::string what);
+  /// Until the next enter() there is no deadline.
+  void rest();
 
  private:
   void watch();

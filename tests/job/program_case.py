@@ -57,7 +57,8 @@ class ProgramCase(unittest.TestCase):
     def wait_until(self, condition, what):
         deadline = time.monotonic() + WAIT_S
         while not condition():
-            self.assertLess(time.monotonic(), deadline, f"{what} did not happen; stderr:\n{self.stderr()}")
+            said = f"{self.stdout()}\n{self.stderr()}"
+            self.assertLess(time.monotonic(), deadline, f"{what} did not happen; the output was:\n{said}")
             time.sleep(0.02)
 
     def ranks_of(self, job):

@@ -32,9 +32,9 @@ class RunningJob(program_case.ProgramCase):
 
     def start_running(self, *options):
         job = self.start(RANKS, *PROBLEM, "--trace", self.trace, *options)
-        self.wait_until(lambda: "TFLOP/s" in self.stdout(), "the head of the table")
-        size = self.trace.stat().st_size
-        self.wait_until(lambda: self.trace.stat().st_size > size + 200_000, "growth of the trace")
+        self.wait_until(lambda: "TFLOP/s" in self.stdout() or job.poll() is not None, "the head of the table")
+        self.wait_until(lambda: self.trace.stat().st_size > 400_000 or job.poll() is not None, "growth of the trace")
+        self.assertIsNone(job.poll(), self.stdout() + self.stderr())
         ranks = self.ranks_of(job)
         self.assertEqual(sorted(ranks), list(range(RANKS)))
         for pid in ranks.values():

@@ -1,0 +1,22 @@
+/// The rows of the trace that describe a run before it starts, and its provenance.
+#pragma once
+
+#include <string>
+
+#include "src/job/cell_run.hpp"
+#include "src/job/setup.hpp"
+#include "src/trace/trace_file.hpp"
+
+namespace hcp {
+
+/// Creates the trace file with the provenance of the run. On rank 0 only.
+/// @throws std::invalid_argument if the file exists or cannot be created there
+[[nodiscard]] TraceFile create_trace(const JobConfig& config, const std::string& path);
+
+[[nodiscard]] RankRow rank_row(const JobPlan& plan, const HierarchicalCommunicators& communicators,
+                               const RankFacts& facts);
+[[nodiscard]] CellRow cell_row(const JobConfig& config, const JobPlan& plan, int number);
+[[nodiscard]] PlacementRow placement_row(const JobPlan& plan, const HierarchicalCommunicators& communicators,
+                                         const CellRun& cell, int number);
+
+}  // namespace hcp
