@@ -30,8 +30,8 @@ STEP = r"waited 5 s in layer 0, (?:forward|backward), level [01], step \d+; n\w+
 class RunningJob(program_case.ProgramCase):
     """A job that would run for hours, in the middle of its iterations."""
 
-    def start_running(self, *options):
-        job = self.start(RANKS, *PROBLEM, "--trace", self.trace, *options)
+    def start_running(self, *options, timeout=WAIT_S // 2):
+        job = self.start(RANKS, *PROBLEM, "--trace", self.trace, "--timeout", timeout, *options)
         self.wait_until(lambda: "TFLOP/s" in self.stdout() or job.poll() is not None, "the head of the table")
         self.wait_until(lambda: self.trace.stat().st_size > 400_000 or job.poll() is not None, "growth of the trace")
         self.assertIsNone(job.poll(), self.stdout() + self.stderr())
@@ -78,7 +78,7 @@ class StoppedRank(RunningJob):
     """Whoever waits says for whom, and the job ends by itself."""
 
     def stop(self, victim):
-        job, ranks = self.start_running(*FOR_EVER, "--timeout", 5)
+        job, ranks = self.start_running(*FOR_EVER, timeout=5)
         os.kill(ranks[victim], signal.SIGSTOP)
         status, seconds = self.wait_for_end(job, ranks)
         self.assertEqual(status, 3, self.stderr())
@@ -139,7 +139,7 @@ class Signals(RunningJob):
         self.assertLess(seconds, 10)
         self.assertEqual(self.messages(), [])
         iterations = self.require_whole_iterations(at_least=3)
-        self.assertIn(f"# stopped by a signal after {iterations} of 1000000 iterations", self.stdout())
+        self.assertIn("# stopped by a signal: not verified, and /results of the trace has no row of this cell", self.stdout())
         self.assertEqual(self.stdout().splitlines()[-1], "UNVERIFIED")
         with h5py.File(self.trace, "r") as file:  # closed properly: no repair
             self.assertEqual(len(file["results"]), 0)
