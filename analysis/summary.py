@@ -14,7 +14,7 @@ def print_summary(trace):
     if len(cells) + len(unfinished) == 0:
         raise TraceError(f"{trace.path}: no cell has finished yet, and none has events")
     for name, text in trace.provenance.items():
-        if len(text) <= 160:
+        if len(text) <= 160 or name == "command_line":
             print(f"# {name}: {text}")
     if len(cells) > 0:
         print(_formatted(cells))
@@ -71,6 +71,7 @@ def _formatted(cells):
             "tokens": cells["tokens"],
             "scheme": cells["scheme"],
             "sizes": cells["sizes"],
+            "nodes": cells["nodes"],
             "mask": cells["mask"],
             "dtype": cells["dtype"],
             "pass": cells["pass"],

@@ -9,7 +9,7 @@
 # only checks that the tools are on PATH. Sourced, it offers the functions below and does nothing.
 
 hcp_build_packages=(g++ cmake ninja-build pkg-config libopenmpi-dev openmpi-bin libhdf5-dev hdf5-tools
-  libboost-program-options-dev libhwloc-dev python3 python3-h5py python3-numpy python3-pandas python3-matplotlib)
+  libboost-program-options-dev python3 python3-h5py python3-numpy python3-pandas python3-matplotlib)
 hcp_test_packages=(libgtest-dev libgmock-dev libbenchmark-dev clang-format iproute2 procps)
 
 # Prints a command as one would type it (on stderr, as the shell's own -x does), then runs it.
@@ -78,7 +78,7 @@ hcp_check_tools_() {
   done
   ((${#missing[@]})) || return 0
   echo "setup.sh: not on PATH: ${missing[*]}. Load the modules that bring them (a C++20 compiler, CMake, MPI, HDF5," >&2
-  echo "Boost.Program_options, hwloc, and Python with h5py, numpy, pandas, matplotlib): jobs/hosts has examples." >&2
+  echo "Boost.Program_options, and Python with h5py, numpy, pandas, matplotlib): jobs/hosts has examples." >&2
   return 2
 }
 

@@ -1,5 +1,6 @@
 #include "topology/mpi_collectives.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -69,17 +70,6 @@ std::vector<std::vector<T>> cut_by_rank(std::span<const T> all, const Extents& e
 }
 
 template <typename T>
-std::vector<std::vector<T>> gather_as(const MpiCommunicator& comm, std::span<const T> mine, int root) {
-  const Extents extents = exchange_extents(comm, mine.size_bytes());
-  const bool is_root = comm.rank() == root;
-  std::vector<T> all(is_root ? static_cast<std::size_t>(extents.total) / sizeof(T) : 0);
-  check_mpi(MPI_Gatherv(mine.data(), static_cast<int>(mine.size_bytes()), MPI_BYTE, all.data(),
-                        extents.counts.data(), extents.offsets.data(), MPI_BYTE, root, comm.get()),
-            "MPI_Gatherv");
-  return is_root ? cut_by_rank<T>(all, extents) : std::vector<std::vector<T>>{};
-}
-
-template <typename T>
 std::vector<std::vector<T>> all_gather_as(const MpiCommunicator& comm, std::span<const T> mine) {
   const Extents extents = exchange_extents(comm, mine.size_bytes());
   std::vector<T> all(static_cast<std::size_t>(extents.total) / sizeof(T));
@@ -113,13 +103,40 @@ std::int64_t all_reduce(const MpiCommunicator& comm, Reduction reduction, std::i
   return value;
 }
 
-std::vector<std::vector<double>> gather(const MpiCommunicator& comm, std::span<const double> mine, int root) {
-  return gather_as(comm, mine, root);
-}
-
-std::vector<std::vector<std::byte>> gather(const MpiCommunicator& comm, std::span<const std::byte> mine,
-                                           int root) {
-  return gather_as(comm, mine, root);
+void visit_by_rank(const MpiCommunicator& comm, std::span<const std::byte> mine, std::int64_t piece_bytes,
+                   const std::function<void(int rank, std::span<const std::byte> piece)>& at_root) {
+  if (piece_bytes < 1 || piece_bytes > std::numeric_limits<int>::max()) {
+    throw std::invalid_argument{"pieces of " + std::to_string(piece_bytes) +
+                                " bytes; they must have from 1 to 2^31 - 1"};
+  }
+  const auto piece = static_cast<std::size_t>(piece_bytes);
+  const bool is_root = comm.rank() == 0;
+  const auto my_bytes = static_cast<std::int64_t>(mine.size());
+  std::vector<std::int64_t> bytes(is_root ? static_cast<std::size_t>(comm.size()) : 0);
+  check_mpi(MPI_Gather(&my_bytes, 1, MPI_INT64_T, bytes.data(), 1, MPI_INT64_T, 0, comm.get()), "MPI_Gather");
+  constexpr int tag = 1;
+  if (!is_root) {
+    for (; !mine.empty(); mine = mine.subspan(std::min(piece, mine.size()))) {
+      const auto count = static_cast<int>(std::min(piece, mine.size()));
+      check_mpi(MPI_Send(mine.data(), count, MPI_BYTE, 0, tag, comm.get()), "MPI_Send");
+    }
+    return;
+  }
+  for (; !mine.empty(); mine = mine.subspan(std::min(piece, mine.size()))) {
+    at_root(0, mine.first(std::min(piece, mine.size())));
+  }
+  std::vector<std::byte> arriving;
+  for (int rank = 1; rank < comm.size(); ++rank) {
+    std::int64_t left = bytes[static_cast<std::size_t>(rank)];
+    while (left > 0) {
+      arriving.resize(static_cast<std::size_t>(std::min(piece_bytes, left)));
+      check_mpi(MPI_Recv(arriving.data(), static_cast<int>(arriving.size()), MPI_BYTE, rank, tag, comm.get(),
+                         MPI_STATUS_IGNORE),
+                "MPI_Recv");
+      at_root(rank, arriving);
+      left -= std::ssize(arriving);
+    }
+  }
 }
 
 std::vector<std::vector<double>> all_gather(const MpiCommunicator& comm, std::span<const double> mine) {

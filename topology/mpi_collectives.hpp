@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,14 +25,16 @@ void all_reduce(const MpiCommunicator& comm, Reduction reduction, std::span<std:
 [[nodiscard]] double all_reduce(const MpiCommunicator& comm, Reduction reduction, double value);
 [[nodiscard]] std::int64_t all_reduce(const MpiCommunicator& comm, Reduction reduction, std::int64_t value);
 
-/// What each rank gave, by rank; lengths may differ. On ranks other than `root` the answer is empty.
-/// @throws std::length_error on every rank if all of it together is 2 GiB or more
-[[nodiscard]] std::vector<std::vector<double>> gather(const MpiCommunicator& comm,
-                                                      std::span<const double> mine, int root);
-[[nodiscard]] std::vector<std::vector<std::byte>> gather(const MpiCommunicator& comm,
-                                                         std::span<const std::byte> mine, int root);
+/// Hands rank 0 what each rank gave, rank by rank and in order, in pieces: rank 0 needs memory for one piece,
+/// however many ranks there are and however much they give.
+/// @param piece_bytes  of every piece of a rank but its last one, which may be shorter; the same on all ranks
+/// @param at_root      called on rank 0 alone, with the rank that gave the piece; it may not communicate. Not
+///                     called for a rank that gave nothing
+/// @throws std::invalid_argument unless piece_bytes is from 1 to 2^31 - 1
+void visit_by_rank(const MpiCommunicator& comm, std::span<const std::byte> mine, std::int64_t piece_bytes,
+                   const std::function<void(int rank, std::span<const std::byte> piece)>& at_root);
 
-/// The same on every rank.
+/// What each rank gave, by rank, on every rank; lengths may differ.
 /// @throws std::length_error on every rank if all of it together is 2 GiB or more
 [[nodiscard]] std::vector<std::vector<double>> all_gather(const MpiCommunicator& comm,
                                                           std::span<const double> mine);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <vector>
 
 namespace hcp {
 
@@ -32,6 +34,8 @@ struct HeadRange {
 struct SharedHeads {
   HeadRange all;    ///< KV heads of the member
   HeadRange final;  ///< those that no other member holds
+  [[nodiscard]] constexpr HeadRange front() const { return {all.begin, final.begin}; }
+  [[nodiscard]] constexpr HeadRange back() const { return {final.end, all.end}; }
 };
 [[nodiscard]] constexpr SharedHeads shared_heads_of(int member, int members, std::int64_t heads_q,
                                                     std::int64_t queries_per_kv) {
@@ -53,6 +57,21 @@ struct SharedHeads {
     final.end = final.begin;
   }
   return {all, final};
+}
+
+/// The KV heads that more than one member holds, ascending.
+[[nodiscard]] inline std::vector<std::int64_t> shared_kv_heads(int members, std::int64_t heads_q,
+                                                               std::int64_t queries_per_kv) {
+  std::set<std::int64_t> shared;
+  for (int member = 0; member < members; ++member) {
+    const SharedHeads heads = shared_heads_of(member, members, heads_q, queries_per_kv);
+    for (const HeadRange run : {heads.front(), heads.back()}) {
+      for (std::int64_t head = run.begin; head < run.end; ++head) {
+        shared.insert(head);
+      }
+    }
+  }
+  return {shared.begin(), shared.end()};
 }
 
 }  // namespace hcp

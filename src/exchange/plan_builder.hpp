@@ -1,12 +1,12 @@
 /// Writes the program of one rank: the recursion over visit levels, with a head swap before and after it.
 ///
-///   ring, step s    post dKV of step s-1 (backward) | visit the block of step s, filling its dKV | wait for
-///   KV of step
-///                   s+1, post KV of step s+2 | wait for dKV, add what came
+// clang-format off
+///   ring, step s    post dKV of step s-1 (backward) | visit the block of step s, filling its dKV |
+///                   wait for KV of step s+1, post KV of step s+2 | wait for dKV, add what came
 ///   and at the end  (backward) post the last dKV | innermost: second half of the own block | wait, add
-///   all_gather      post KV | wait | visit the gathered block | (backward) post dKV | wait, add in rank
-///   order all_gather inside a ring: the next block is turned to and its gather posted in the middle of the
-///   visit
+///   all_gather      post KV | wait | visit the gathered block | (backward) post dKV | wait, add in rank order
+///   all_gather inside a ring: the next block is turned to, and its gather posted, in the middle of the visit
+// clang-format on
 #pragma once
 
 #include <functional>
@@ -51,8 +51,13 @@ class PlanBuilder {
   /// Rows of `elements` elements packed one after the other from element `offset` on.
   [[nodiscard]] static View packed(ArrayId array, std::int64_t offset, std::int64_t elements,
                                    PositionSet positions);
+  /// Arrays `name`k and `name`v with this rank's KV heads.
   BlockView kv_block(const std::string& name, MemoryCategory category, DataType type,
                      const PositionSet& positions);
+  BlockView zeroed_block(const std::string& name, MemoryCategory category, const PositionSet& positions);
+  /// Blocks one after the other in the same two arrays.
+  std::vector<BlockView> packed_blocks(const std::string& name, MemoryCategory category, DataType type,
+                                       const std::vector<PositionSet>& sets);
   /// `view`'s rows in `type`: itself if they are, else a rounded copy in an array of that name.
   View rounded(const View& view, DataType type, const std::string& name, MemoryCategory category);
 
@@ -76,6 +81,7 @@ class PlanBuilder {
   /// Called once in about the middle of a visit, where there is one.
   using Interlude = std::function<void()>;
   void visit(int levels, const BlockView& block, const BlockView* gradient, const Interlude& at_middle = {});
+  class Ring;
   void ring(int level, const BlockView& block, const BlockView* gradient, const Interlude& at_middle);
   /// A gathered block on its way.
   struct OpenGather {
@@ -87,16 +93,9 @@ class PlanBuilder {
                       const Interlude& at_middle);
   /// Rows of an owner's lent block that a rank of the same gather takes.
   [[nodiscard]] PositionSet taken_by(int level, int rank, int owner) const;
-  BlockView new_contribution(const std::string& name, int step, const PositionSet& positions);
   void attend(RowSpan query, const BlockView& block, const BlockView* gradient);
   void add_kv_hop(Transfer& transfer, int level, int step, const BlockView& lent, const BlockView& holding,
                   const BlockView& next) const;
-  /// What arrives with the gradients of one ring step: rows to pass on, and rows that are home.
-  struct Arrivals {
-    BlockView passing;
-    BlockView home;
-  };
-  Arrivals add_gradient_hop(Transfer& transfer, int level, int step, const BlockView& outgoing);
   /// The block of an attention rank at a step of a level, the outer levels standing where they are.
   [[nodiscard]] PositionSet block_at(int level, int attention_rank, int step) const;
   [[nodiscard]] int neighbour(int level, int distance) const;
@@ -111,8 +110,14 @@ class PlanBuilder {
   void plan_backward();
   struct Scattered;
   struct Collected;
+  [[nodiscard]] std::vector<int> other_members()
+      const;  ///< the next one first, so that not all send to the same
+  void add_swap_message(std::vector<PlannedMessage>& list, int member, Payload payload,
+                        std::vector<Part> parts) const;
   void scatter(Payload payload, const std::vector<Scattered>& tensors);
   void collect(Payload payload, const std::vector<Collected>& tensors);
+  Collected collected(const std::string& name, Move::Kind kind, const View& own, DataType wire, ArrayId whole,
+                      PositionSet whole_positions, const std::function<HeadRange(int member)>& heads);
   void collect_gradients(const View& dq, const BlockView& gradient);
   [[nodiscard]] const PositionSet& shard_of_member(int member) const;
   [[nodiscard]] HeadRange query_heads(int member) const;

@@ -1,6 +1,7 @@
 // The whole layer: heads are swapped for sequence, the blocks are visited, and back.
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "src/exchange/plan_builder.hpp"
@@ -39,46 +40,60 @@ SharedHeads PlanBuilder::kv_heads(int member) const {
                          geometry_.heads_q / geometry_.heads_kv);
 }
 
+std::vector<int> PlanBuilder::other_members() const {
+  std::vector<int> members;
+  for (int distance = 1; distance < sets_.swap_members(); ++distance) {
+    members.push_back((swap_member_ + distance) % sets_.swap_members());
+  }
+  return members;
+}
+
+void PlanBuilder::add_swap_message(std::vector<PlannedMessage>& list, int member, Payload payload,
+                                   std::vector<Part> parts) const {
+  if (parts.empty()) {
+    return;
+  }
+  const int peer = sets_.cp_rank_of(attention_rank_, member);
+  const int level = outermost_difference(cp_rank_, peer, geometry_.levels);
+  list.push_back({member, peer, level, payload, std::move(parts)});
+}
+
 void PlanBuilder::scatter(Payload payload, const std::vector<Scattered>& tensors) {
   current_level_ = sets_.swap_levels().back();
   current_step_ = 0;
   Transfer transfer{.communicator = communicator(sets_.swap_levels())};
-  std::vector<std::int64_t> packed_elements(tensors.size(), 0);
   const PositionSet& shard = shard_of_member(swap_member_);
-  for (int member = 0; member < sets_.swap_members(); ++member) {
+  const auto source_of = [&](const Scattered& tensor, int member) {
+    return heads_of(tensor.whole, shard, tensor.heads.at(static_cast<std::size_t>(member)));
+  };
+  std::vector<std::int64_t> packed_elements(tensors.size(), 0);
+  for (const int member : other_members()) {
     std::vector<Part> sent;
     std::vector<Part> received;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const Scattered& tensor = tensors[i];
-      const HeadRange heads = tensor.heads.at(static_cast<std::size_t>(member));
+      const View source = source_of(tensor, member);
       const PositionSet rows = set_intersection(shard, tensor.local.positions);
-      const View source = heads_of(tensor.whole, shard, heads);
-      if (member == swap_member_) {
-        move(Move::Kind::assign, source, tensor.local, rows);
-        continue;
-      }
-      const ArrayPlan& whole = plan_.arrays.at(static_cast<std::size_t>(tensor.whole));
-      const std::int64_t dim = whole.dim;
-      std::int64_t& offset = packed_elements[i];
-      const std::int64_t end = offset + count_of(rows) * source.elements;
+      const DataType type = plan_.arrays.at(static_cast<std::size_t>(tensor.whole)).type;
+      const std::int64_t dim = plan_.arrays.at(static_cast<std::size_t>(tensor.whole)).dim;
+      const std::int64_t end = packed_elements[i] + count_of(rows) * source.elements;
       const ArrayId packing =
-          array(tensor.name + " to swap", MemoryCategory::head_scatter, whole.type, end / dim, 1, dim);
-      const View target = packed(packing, offset, source.elements, rows);
+          array(tensor.name + " to swap", MemoryCategory::head_scatter, type, end / dim, 1, dim);
+      const View target = packed(packing, packed_elements[i], source.elements, rows);
       move(Move::Kind::assign, source, target, rows);
       append_rows(sent, target, rows);
       append_rows(received, tensor.local, set_intersection(shard_of_member(member), tensor.local.positions));
-      offset = end;
+      packed_elements[i] = end;
     }
-    const int peer = sets_.cp_rank_of(attention_rank_, member);
-    const int level = outermost_difference(cp_rank_, peer, geometry_.levels);
-    if (!sent.empty()) {
-      transfer.sends.push_back({member, peer, level, payload, std::move(sent)});
-    }
-    if (!received.empty()) {
-      transfer.receives.push_back({member, peer, level, payload, std::move(received)});
-    }
+    add_swap_message(transfer.sends, member, payload, std::move(sent));
+    add_swap_message(transfer.receives, member, payload, std::move(received));
   }
-  wait(post(std::move(transfer)));
+  const int open = post(std::move(transfer));
+  for (const Scattered& tensor : tensors) {
+    move(Move::Kind::assign, source_of(tensor, swap_member_), tensor.local,
+         set_intersection(shard, tensor.local.positions));
+  }
+  wait(open);
 }
 
 void PlanBuilder::collect(Payload payload, const std::vector<Collected>& tensors) {
@@ -86,42 +101,35 @@ void PlanBuilder::collect(Payload payload, const std::vector<Collected>& tensors
   current_step_ = 1;
   Transfer transfer{.communicator = communicator(sets_.swap_levels())};
   const PositionSet& shard = shard_of_member(swap_member_);
-  const auto members = static_cast<std::size_t>(sets_.swap_members());
-  std::vector<std::int64_t> packed_elements(tensors.size(), 0);
-  std::vector<std::vector<View>> arriving(members, std::vector<View>(tensors.size()));
-  for (int member = 0; member < sets_.swap_members(); ++member) {
+  std::vector<std::int64_t> landed_elements(tensors.size(), 0);
+  std::vector<std::vector<View>> arriving(
+      static_cast<std::size_t>(sets_.swap_members()));  // by member and tensor
+  for (const Collected& tensor : tensors) {
+    arriving.at(static_cast<std::size_t>(swap_member_)).push_back(tensor.own);
+  }
+  for (const int member : other_members()) {
     std::vector<Part> sent;
     std::vector<Part> received;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const Collected& tensor = tensors[i];
       const PositionSet rows = set_intersection(shard, tensor.local.positions);
-      View& from = arriving.at(static_cast<std::size_t>(member))[i];
-      if (member == swap_member_) {
-        from = tensor.own;
-        continue;
-      }
-      const ArrayPlan& local = plan_.arrays.at(static_cast<std::size_t>(tensor.local.array));
-      const std::int64_t elements = tensor.heads.at(static_cast<std::size_t>(member)).count() * local.dim;
-      std::int64_t& offset = packed_elements[i];
-      const std::int64_t end = offset + count_of(rows) * elements;
-      const ArrayId landing = array(tensor.name + " swapped back", MemoryCategory::head_scatter, local.type,
-                                    end / local.dim, 1, local.dim);
-      from = packed(landing, offset, elements, rows);
-      offset = end;
+      const DataType type = plan_.arrays.at(static_cast<std::size_t>(tensor.local.array)).type;
+      const std::int64_t dim = plan_.arrays.at(static_cast<std::size_t>(tensor.local.array)).dim;
+      const std::int64_t elements = tensor.heads.at(static_cast<std::size_t>(member)).count() * dim;
+      const std::int64_t end = landed_elements[i] + count_of(rows) * elements;
+      const ArrayId landing =
+          array(tensor.name + " swapped back", MemoryCategory::head_scatter, type, end / dim, 1, dim);
+      const View from = packed(landing, landed_elements[i], elements, rows);
       append_rows(sent, tensor.local, set_intersection(shard_of_member(member), tensor.local.positions));
       append_rows(received, from, rows);
+      arriving.at(static_cast<std::size_t>(member)).push_back(from);
+      landed_elements[i] = end;
     }
-    const int peer = sets_.cp_rank_of(attention_rank_, member);
-    const int level = outermost_difference(cp_rank_, peer, geometry_.levels);
-    if (!sent.empty()) {
-      transfer.sends.push_back({member, peer, level, payload, std::move(sent)});
-    }
-    if (!received.empty()) {
-      transfer.receives.push_back({member, peer, level, payload, std::move(received)});
-    }
+    add_swap_message(transfer.sends, member, payload, std::move(sent));
+    add_swap_message(transfer.receives, member, payload, std::move(received));
   }
   wait(post(std::move(transfer)));
-  for (std::size_t member = 0; member < members; ++member) {
+  for (std::size_t member = 0; member < arriving.size(); ++member) {  // sums are in rank order
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const View target = heads_of(tensors[i].whole, tensors[i].whole_positions, tensors[i].heads[member]);
       move(tensors[i].kind, arriving[member][i], target, set_intersection(shard, tensors[i].local.positions));
@@ -129,80 +137,59 @@ void PlanBuilder::collect(Payload payload, const std::vector<Collected>& tensors
   }
 }
 
+PlanBuilder::Collected PlanBuilder::collected(const std::string& name, Move::Kind kind, const View& own,
+                                              DataType wire, ArrayId whole, PositionSet whole_positions,
+                                              const std::function<HeadRange(int member)>& heads) {
+  Collected tensor{.name = name,
+                   .kind = kind,
+                   .local = rounded(own, wire, name + " rounded", MemoryCategory::head_scatter),
+                   .own = own,
+                   .whole = whole,
+                   .whole_positions = std::move(whole_positions)};
+  for (int member = 0; member < sets_.swap_members(); ++member) {
+    tensor.heads.push_back(heads(member));
+  }
+  return tensor;
+}
+
 void PlanBuilder::collect_gradients(const View& dq, const BlockView& gradient) {
   // A KV head that one member alone holds is final and travels in the storage type; a head that neighbours
-  // hold too is summed here in rank order and travels in the wire type. `shared` lists those heads,
-  // ascending.
-  const int members = sets_.swap_members();
+  // hold too is summed here in rank order and travels in the wire type.
   const PositionSet& shard = shard_of_member(swap_member_);
   const PositionSet kv_shard = set_intersection(shard, gradient.positions());
-  std::vector<std::int64_t> shared;
-  for (std::int64_t head = 0; head < geometry_.heads_kv; ++head) {
-    int holders = 0;
-    for (int member = 0; member < members; ++member) {
-      holders += kv_heads(member).all.contains(head) ? 1 : 0;
-    }
-    if (holders > 1) {
-      shared.push_back(head);
-    }
-  }
-  const auto among_shared = [&](HeadRange heads) -> HeadRange {
-    const auto place = [&](std::int64_t head) {
-      return std::lower_bound(shared.begin(), shared.end(), head) - shared.begin();
-    };
-    return {place(heads.begin), place(heads.end)};
+  const SharedHeads mine = kv_heads(swap_member_);
+  const std::vector<std::int64_t> shared =
+      shared_kv_heads(sets_.swap_members(), geometry_.heads_q, geometry_.heads_q / geometry_.heads_kv);
+  const auto place = [&](std::int64_t head) {
+    return std::lower_bound(shared.begin(), shared.end(), head) - shared.begin();
   };
 
-  std::vector<Collected> tensors;
-  Collected query{.name = "dq", .own = dq, .whole = array_dq, .whole_positions = shard};
-  query.local = rounded(dq, geometry_.storage, "dq final", MemoryCategory::head_scatter);
-  for (int member = 0; member < members; ++member) {
-    query.heads.push_back(query_heads(member));
-  }
-  tensors.push_back(std::move(query));
-
-  const auto sum_rows = count_of(kv_shard);
-  const auto shared_heads = static_cast<std::int64_t>(shared.size());
-  const SharedHeads mine = kv_heads(swap_member_);
+  std::vector<Collected> tensors{collected("dq", Move::Kind::assign, dq, geometry_.storage, array_dq, shard,
+                                           [&](int member) { return query_heads(member); })};
   std::vector<std::pair<ArrayId, ArrayId>> sums;  // fp32 sum of shared heads, and where it goes
-  for (const bool is_k : {true, false}) {
-    const View& local = is_k ? gradient.k : gradient.v;
-    const std::string name = is_k ? "dk" : "dv";
-    const ArrayId whole = is_k ? array_dk : array_dv;
-    const std::int64_t dim = plan_.arrays.at(static_cast<std::size_t>(whole)).dim;
-    const auto part_of = [&](HeadRange heads) {
+  for (const auto& [name, local, whole] : {std::tuple{std::string{"dk"}, gradient.k, array_dk},
+                                           std::tuple{std::string{"dv"}, gradient.v, array_dv}}) {
+    const auto part_of = [&, &local = local](HeadRange heads) {
       return heads_of(local.array, local.positions,
                       {heads.begin - mine.all.begin, heads.end - mine.all.begin});
     };
-    Collected finished{.name = name, .own = part_of(mine.final), .whole = whole, .whole_positions = shard};
-    finished.local = rounded(finished.own, geometry_.storage, name + " final", MemoryCategory::head_scatter);
-    for (int member = 0; member < members; ++member) {
-      finished.heads.push_back(kv_heads(member).final);
-    }
-    tensors.push_back(std::move(finished));
+    tensors.push_back(collected(name, Move::Kind::assign, part_of(mine.final), geometry_.storage, whole,
+                                shard, [&](int member) { return kv_heads(member).final; }));
     if (shared.empty()) {
       continue;
     }
-
-    const ArrayId sum =
-        array(name + " sum", MemoryCategory::head_scatter, DataType::fp32, sum_rows, shared_heads, dim);
-    fill(sum, sum_rows, 0.0F);
+    const std::int64_t dim = plan_.arrays.at(static_cast<std::size_t>(whole)).dim;
+    const ArrayId sum = array(name + " sum", MemoryCategory::head_scatter, DataType::fp32, count_of(kv_shard),
+                              std::ssize(shared), dim);
+    fill(sum, count_of(kv_shard), 0.0F);
     sums.emplace_back(sum, whole);
     for (const bool front : {true, false}) {
-      const auto run = [&](const SharedHeads& heads) -> HeadRange {
-        return front ? HeadRange{heads.all.begin, heads.final.begin}
-                     : HeadRange{heads.final.end, heads.all.end};
-      };
-      Collected share{.name = name + (front ? " front" : " back"),
-                      .kind = Move::Kind::add,
-                      .own = part_of(run(mine)),
-                      .whole = sum,
-                      .whole_positions = kv_shard};
-      share.local = rounded(share.own, geometry_.gradient_wire, share.name, MemoryCategory::head_scatter);
-      for (int member = 0; member < members; ++member) {
-        share.heads.push_back(among_shared(run(kv_heads(member))));
-      }
-      tensors.push_back(std::move(share));
+      const auto run = [&](const SharedHeads& heads) { return front ? heads.front() : heads.back(); };
+      tensors.push_back(collected(name + (front ? " front" : " back"), Move::Kind::add, part_of(run(mine)),
+                                  geometry_.gradient_wire, sum, kv_shard, [&](int member) -> HeadRange {
+                                    const HeadRange heads = run(kv_heads(member));
+                                    return {place(heads.begin), place(heads.end)};
+                                  }));
     }
   }
 
@@ -212,7 +199,7 @@ void PlanBuilder::collect_gradients(const View& dq, const BlockView& gradient) {
   }
   collect(Payload::dqkv, tensors);
   for (const auto& [sum, whole] : sums) {
-    for (std::int64_t i = 0; i < shared_heads; ++i) {
+    for (std::int64_t i = 0; i < std::ssize(shared); ++i) {
       const std::int64_t head = shared[static_cast<std::size_t>(i)];
       move(Move::Kind::assign, heads_of(sum, kv_shard, {i, i + 1}), heads_of(whole, shard, {head, head + 1}),
            kv_shard);
@@ -227,7 +214,7 @@ void PlanBuilder::plan_forward() {
   const std::int64_t rows = count_of(plan_.rows);
   BlockView own{view_of(array_k, shard), view_of(array_v, shard)};
   if (swaps()) {
-    own = kv_block("swapped", MemoryCategory::saved, geometry_.storage, kv_rows);
+    own = kv_block("swapped ", MemoryCategory::saved, geometry_.storage, kv_rows);
     plan_.attention.q =
         array("swapped q", MemoryCategory::saved, geometry_.storage, rows, plan_.heads_q, geometry_.dim_qk);
     std::vector<HeadRange> q_heads;
@@ -263,12 +250,8 @@ void PlanBuilder::plan_forward() {
       array("swapped out", MemoryCategory::saved, geometry_.storage, rows, plan_.heads_q, geometry_.dim_v);
   const View rounded_out = view_of(local, plan_.rows);
   move(Move::Kind::assign, result, rounded_out, plan_.rows);
-  Collected out{
-      .name = "out", .local = rounded_out, .own = rounded_out, .whole = array_out, .whole_positions = shard};
-  for (int member = 0; member < sets_.swap_members(); ++member) {
-    out.heads.push_back(query_heads(member));
-  }
-  collect(Payload::out, {out});
+  collect(Payload::out, {collected("out", Move::Kind::assign, rounded_out, geometry_.storage, array_out,
+                                   shard, [&](int member) { return query_heads(member); })});
 }
 
 void PlanBuilder::plan_backward() {
@@ -281,7 +264,7 @@ void PlanBuilder::plan_backward() {
   BlockView own{view_of(array_k, shard), view_of(array_v, shard)};
   ArrayId out = array_out;
   if (swaps()) {
-    own = kv_block("swapped", MemoryCategory::saved, geometry_.storage, kv_rows);
+    own = kv_block("swapped ", MemoryCategory::saved, geometry_.storage, kv_rows);
     out =
         array("swapped out", MemoryCategory::saved, geometry_.storage, rows, plan_.heads_q, geometry_.dim_v);
     plan_.attention.dout = array("swapped dout", MemoryCategory::head_scatter, geometry_.storage, rows,
@@ -299,10 +282,8 @@ void PlanBuilder::plan_backward() {
   }
   plan_.attention.dq =
       array("running dq", MemoryCategory::accumulator, DataType::fp32, rows, plan_.heads_q, geometry_.dim_qk);
-  const BlockView gradient = kv_block("running d", MemoryCategory::accumulator, DataType::fp32, kv_rows);
+  const BlockView gradient = zeroed_block("running d", MemoryCategory::accumulator, kv_rows);
   fill(plan_.attention.dq, rows, 0.0F);
-  fill(gradient.k.array, count_of(kv_rows), 0.0F);
-  fill(gradient.v.array, count_of(kv_rows), 0.0F);
   visit(static_cast<int>(sets_.visit_levels().size()), own, &gradient);
 
   const View dq = view_of(plan_.attention.dq, plan_.rows);

@@ -13,6 +13,9 @@ namespace hcp {
 
 /// Which passes of a layer run.
 enum class PassSelection : std::uint8_t { forward, backward, both };
+[[nodiscard]] constexpr bool includes(PassSelection passes, Pass pass) {
+  return passes == PassSelection::both || (passes == PassSelection::forward) == (pass == Pass::forward);
+}
 
 /// Whether the caller needs to hold one of the known arrays: forward alone knows no gradients.
 [[nodiscard]] bool known_array_is_used(ArrayId array, PassSelection passes);

@@ -37,12 +37,38 @@ View PlanBuilder::packed(ArrayId array, std::int64_t offset, std::int64_t elemen
 
 BlockView PlanBuilder::kv_block(const std::string& name, MemoryCategory category, DataType type,
                                 const PositionSet& positions) {
-  const ArrayPlan& k = plan_.arrays.at(array_k);
-  const ArrayPlan& v = plan_.arrays.at(array_v);
-  const std::int64_t heads = swaps() ? kv_heads(swap_member_).all.count() : k.heads;
+  const std::int64_t heads = swaps() ? kv_heads(swap_member_).all.count() : geometry_.heads_kv;
   const std::int64_t rows = count_of(positions);
-  return {view_of(array(name + " k", category, type, rows, heads, k.dim), positions),
-          view_of(array(name + " v", category, type, rows, heads, v.dim), positions)};
+  return {view_of(array(name + "k", category, type, rows, heads, geometry_.dim_qk), positions),
+          view_of(array(name + "v", category, type, rows, heads, geometry_.dim_v), positions)};
+}
+
+BlockView PlanBuilder::zeroed_block(const std::string& name, MemoryCategory category,
+                                    const PositionSet& positions) {
+  const BlockView block = kv_block(name, category, DataType::fp32, positions);
+  fill(block.k.array, count_of(positions), 0.0F);
+  fill(block.v.array, count_of(positions), 0.0F);
+  return block;
+}
+
+std::vector<BlockView> PlanBuilder::packed_blocks(const std::string& name, MemoryCategory category,
+                                                  DataType type, const std::vector<PositionSet>& sets) {
+  std::int64_t rows = 0;
+  std::vector<BlockView> blocks;
+  for (const PositionSet& positions : sets) {
+    BlockView block = kv_block(name, category, type, positions);
+    block.k.offset = rows * block.k.stride;
+    block.v.offset = rows * block.v.stride;
+    rows += count_of(positions);
+    blocks.push_back(std::move(block));
+  }
+  for (const BlockView& block : blocks) {
+    for (const ArrayId id : {block.k.array, block.v.array}) {
+      ArrayPlan& array = plan_.arrays.at(static_cast<std::size_t>(id));
+      array.rows = std::max(array.rows, rows);
+    }
+  }
+  return blocks;
 }
 
 View PlanBuilder::rounded(const View& view, DataType type, const std::string& name, MemoryCategory category) {

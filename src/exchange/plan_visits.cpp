@@ -102,142 +102,184 @@ void PlanBuilder::add_kv_hop(Transfer& transfer, int level, int step, const Bloc
                                                  block_at(level, before_borrower, step - 1))));
 }
 
-PlanBuilder::Arrivals PlanBuilder::add_gradient_hop(Transfer& transfer, int level, int step,
-                                                    const BlockView& outgoing) {
-  // The gradient of a row goes on to the successor if that one looks at the row too, else home.
-  const bool last = step + 1 == sets_.visit_size(level);
-  const int before = neighbour(level, -1);
-  const int after = neighbour(level, 1);
-  const int owner = neighbour(level, -step);
-  const int borrower = neighbour(level, step);
-  const PositionSet after_looks = last ? PositionSet{} : block_at(level, after, step + 1);
-  add_message(transfer.sends, level, after, Payload::dkv,
-              rows_of_block(outgoing, set_intersection(outgoing.positions(), after_looks)));
-  add_message(transfer.sends, level, owner, Payload::dkv,
-              rows_of_block(outgoing, set_difference(outgoing.positions(), after_looks)));
+/// One ring at one place of the recursion.
+class PlanBuilder::Ring {
+ public:
+  Ring(PlanBuilder& plan, int level, const BlockView& block, const BlockView* gradient)
+      : p_{plan},
+        level_{level},
+        size_{plan.sets_.visit_size(level)},
+        block_{block},
+        gradient_{gradient},
+        halves_{gradient != nullptr && level == 0},
+        ahead_{plan.gathers(level - 1)},
+        name_{"level " + std::to_string(plan.scheme_level(level))},
+        rows_{count_of(plan.plan_.rows)},
+        half_{halves_ ? plan.half_of(block.positions()) : rows_},
+        holding_{block} {}
 
-  const int after_borrower = sets_.with_digit(borrower, level, sets_.digit(borrower, level) + 1);
-  const PositionSet passing =
-      last ? PositionSet{}
-           : set_intersection(block_at(level, before, step), block_at(level, attention_rank_, step + 1));
-  const PositionSet home = set_difference(block_at(level, borrower, step),
-                                          last ? PositionSet{} : block_at(level, after_borrower, step + 1));
-  const ArrayPlan& k = plan_.arrays.at(static_cast<std::size_t>(outgoing.k.array));
-  const ArrayPlan& v = plan_.arrays.at(static_cast<std::size_t>(outgoing.v.array));
-  const std::string name = "level " + std::to_string(current_level_) + " dkv arriving";
-  const std::int64_t rows = count_of(passing) + count_of(home);
-  const ArrayId dk =
-      array(name + " k", MemoryCategory::dkv_ring, geometry_.gradient_wire, rows, k.heads, k.dim);
-  const ArrayId dv =
-      array(name + " v", MemoryCategory::dkv_ring, geometry_.gradient_wire, rows, v.heads, v.dim);
-  const auto view_from = [&](std::int64_t row, const PositionSet& positions) -> BlockView {
-    return {packed(dk, row * k.row_elements(), k.row_elements(), positions),
-            packed(dv, row * v.row_elements(), v.row_elements(), positions)};
+  void plan(const Interlude& at_middle) {
+    p_.stand_at(level_, 0);
+    start_hop(1);
+    if (ahead_) {
+      gathered_ = p_.start_gather(level_ - 1, block_, 0);
+    }
+    for (int step = 0; step < size_; ++step) {
+      p_.stand_at(level_, step);
+      const GradientHop hop = start_gradient_hop(step - 1);
+      BlockView contribution;
+      if (gradient_ != nullptr && step > 0) {
+        contribution = new_contribution(step);
+      }
+      visit(step, step > 0 && gradient_ != nullptr ? &contribution : gradient_);
+      if (at_middle && step == (size_ - 1) / 2) {
+        at_middle();
+      }
+      p_.stand_at(level_, step);
+      finish_gradient_hop(hop, &contribution);
+      if (gradient_ != nullptr && step > 0) {
+        outgoing_ = on_the_wire(contribution);
+      }
+    }
+    if (gradient_ == nullptr) {
+      return;
+    }
+    p_.stand_at(level_, size_);
+    const GradientHop hop = start_gradient_hop(size_ - 1);
+    if (halves_) {
+      p_.attend({half_, rows_ - half_}, block_, gradient_);
+    }
+    finish_gradient_hop(hop, nullptr);
+  }
+
+ private:
+  /// What arrives with the gradients of one step: rows to pass on, and rows that are home.
+  struct GradientHop {
+    int transfer = -1;
+    BlockView passing{};
+    BlockView home{};
   };
-  Arrivals arrivals{.passing = view_from(0, passing), .home = view_from(count_of(passing), home)};
-  add_message(transfer.receives, level, before, Payload::dkv, rows_of_block(arrivals.passing, passing));
-  add_message(transfer.receives, level, borrower, Payload::dkv, rows_of_block(arrivals.home, home));
-  return arrivals;
-}
+
+  void start_hop(int step) {
+    if (step >= size_) {
+      return;
+    }
+    next_ = p_.kv_block(name_ + " kv " + std::to_string((step - 1) % 2) + " ", MemoryCategory::kv_ring,
+                        p_.storage(), p_.block_at(level_, p_.attention_rank_, step));
+    Transfer transfer{.communicator = p_.communicator({p_.scheme_level(level_)})};
+    p_.add_kv_hop(transfer, level_, step, block_, holding_, next_);
+    kv_hop_ = p_.post(std::move(transfer));
+  }
+
+  /// From one step to the next: its block is here, and the one after starts to travel.
+  void turn(int step) {
+    p_.stand_at(level_, step);
+    p_.wait(std::exchange(kv_hop_, -1));
+    if (step + 1 >= size_) {
+      return;
+    }
+    p_.stand_at(level_, step + 1);
+    holding_ = next_;
+    start_hop(step + 2);
+    if (ahead_) {
+      gathered_ = p_.start_gather(level_ - 1, holding_, (step + 1) % 2);
+    }
+    p_.stand_at(level_, step);
+  }
+
+  void visit(int step, const BlockView* filling) {
+    if (ahead_) {
+      const OpenGather open = gathered_;
+      p_.visit_gathered(level_ - 1, open, filling, [&] { turn(step); });
+      return;
+    }
+    if (step == 0 && halves_) {
+      p_.attend({0, half_}, block_, gradient_);
+    } else {
+      p_.visit(level_, holding_, filling);
+    }
+    turn(step);
+  }
+
+  BlockView new_contribution(int step) {
+    // Two, filled and sent in turn; one where what is sent is a rounded copy.
+    const int buffer = p_.geometry_.gradient_wire == DataType::fp32 ? (step - 1) % 2 : 0;
+    return p_.zeroed_block(name_ + " dkv " + std::to_string(buffer) + " ", MemoryCategory::dkv_ring,
+                           holding_.positions());
+  }
+
+  BlockView on_the_wire(const BlockView& contribution) {
+    const DataType wire = p_.geometry_.gradient_wire;
+    return {p_.rounded(contribution.k, wire, name_ + " dkv wire k", MemoryCategory::dkv_ring),
+            p_.rounded(contribution.v, wire, name_ + " dkv wire v", MemoryCategory::dkv_ring)};
+  }
+
+  /// The gradient of a row goes on to the successor if that one looks at the row too, else home.
+  GradientHop start_gradient_hop(int step) {
+    if (gradient_ == nullptr || step < 1) {
+      return {};
+    }
+    const bool last = step + 1 == size_;
+    const int before = p_.neighbour(level_, -1);
+    const int after = p_.neighbour(level_, 1);
+    const int owner = p_.neighbour(level_, -step);
+    const int borrower = p_.neighbour(level_, step);
+    const auto at_next_step = [&](int rank) {
+      return last ? PositionSet{} : p_.block_at(level_, rank, step + 1);
+    };
+    Transfer transfer{.communicator = p_.communicator({p_.scheme_level(level_)})};
+    const PositionSet after_looks = at_next_step(after);
+    p_.add_message(transfer.sends, level_, after, Payload::dkv,
+                   p_.rows_of_block(outgoing_, set_intersection(outgoing_.positions(), after_looks)));
+    p_.add_message(transfer.sends, level_, owner, Payload::dkv,
+                   p_.rows_of_block(outgoing_, set_difference(outgoing_.positions(), after_looks)));
+
+    const int after_borrower = p_.sets_.with_digit(borrower, level_, p_.sets_.digit(borrower, level_) + 1);
+    const PositionSet passing =
+        set_intersection(p_.block_at(level_, before, step), at_next_step(p_.attention_rank_));
+    const PositionSet home =
+        set_difference(p_.block_at(level_, borrower, step), at_next_step(after_borrower));
+    GradientHop hop;
+    const auto landing = p_.packed_blocks(name_ + " dkv arriving ", MemoryCategory::dkv_ring,
+                                          p_.geometry_.gradient_wire, {passing, home});
+    hop.passing = landing[0];
+    hop.home = landing[1];
+    p_.add_message(transfer.receives, level_, before, Payload::dkv, p_.rows_of_block(hop.passing, passing));
+    p_.add_message(transfer.receives, level_, borrower, Payload::dkv, p_.rows_of_block(hop.home, home));
+    hop.transfer = p_.post(std::move(transfer));
+    return hop;
+  }
+
+  void finish_gradient_hop(const GradientHop& hop, const BlockView* contribution) {
+    p_.wait(hop.transfer);
+    if (!hop.passing.positions().empty()) {
+      p_.move(Move::Kind::add, hop.passing, *contribution, hop.passing.positions());
+    }
+    if (!hop.home.positions().empty()) {
+      p_.move(Move::Kind::add, hop.home, *gradient_, hop.home.positions());
+    }
+  }
+
+  PlanBuilder& p_;
+  const int level_;
+  const int size_;
+  const BlockView& block_;           // the own block
+  const BlockView* const gradient_;  // of the own block; null in forward
+  const bool halves_;                // the own block in two parts, the second under the last homeward hop
+  const bool ahead_;                 // the level below gathers what is lent to it one step ahead
+  const std::string name_;
+  const std::int64_t rows_;
+  const std::int64_t half_;
+  BlockView holding_;  // the KV block of this step
+  BlockView next_;     // and of the one after, on its way
+  int kv_hop_ = -1;
+  BlockView outgoing_;  // the dKV block of the step before
+  OpenGather gathered_;
+};
 
 void PlanBuilder::ring(int level, const BlockView& block, const BlockView* gradient,
                        const Interlude& at_middle) {
-  const int size = sets_.visit_size(level);
-  const bool backward = gradient != nullptr;
-  const bool halves =
-      backward && level == 0;  // the own block in two parts, the second under the last homeward hop
-  const bool ahead = gathers(level - 1);  // the level below gathers what is lent to it one step ahead
-  const std::string name = "level " + std::to_string(scheme_level(level));
-  const std::int64_t half = halves ? half_of(block.positions()) : count_of(plan_.rows);
-
-  BlockView holding = block;  // the KV block of this step
-  BlockView next;             // and of the one after, on its way
-  int kv_hop = -1;
-  const auto start_hop = [&](int step) {
-    if (step >= size) {
-      return;
-    }
-    next = kv_block(name + " kv " + std::to_string((step - 1) % 2), MemoryCategory::kv_ring, storage(),
-                    block_at(level, attention_rank_, step));
-    Transfer transfer{.communicator = communicator({scheme_level(level)})};
-    add_kv_hop(transfer, level, step, block, holding, next);
-    kv_hop = post(std::move(transfer));
-  };
-  OpenGather gathered;
-  // From one step to the next: its block is here, and the one after starts to travel.
-  const auto turn = [&](int step) {
-    stand_at(level, step);
-    wait(std::exchange(kv_hop, -1));
-    if (step + 1 >= size) {
-      return;
-    }
-    stand_at(level, step + 1);
-    holding = next;
-    start_hop(step + 2);
-    if (ahead) {
-      gathered = start_gather(level - 1, holding, (step + 1) % 2);
-    }
-    stand_at(level, step);
-  };
-
-  stand_at(level, 0);
-  start_hop(1);
-  if (ahead) {
-    gathered = start_gather(level - 1, block, 0);
-  }
-  BlockView outgoing;  // the dKV block of the step before
-  for (int step = 0; step < (backward ? size + 1 : size); ++step) {
-    stand_at(level, step);
-    Arrivals arrivals;
-    int gradient_hop = -1;
-    if (backward && step >= 2) {
-      Transfer transfer{.communicator = communicator({scheme_level(level)})};
-      arrivals = add_gradient_hop(transfer, level, step - 1, outgoing);
-      gradient_hop = post(std::move(transfer));
-    }
-    const BlockView* filling = gradient;
-    BlockView contribution;
-    if (backward && step > 0 && step < size) {
-      contribution = new_contribution(name + " dkv ", step, holding.positions());
-      filling = &contribution;
-    }
-    if (step == size) {
-      if (halves) {
-        attend({half, count_of(plan_.rows) - half}, block, gradient);
-      }
-    } else if (ahead) {
-      const OpenGather open = gathered;
-      visit_gathered(level - 1, open, filling, [&] { turn(step); });
-    } else {
-      step == 0 && halves ? attend({0, half}, block, gradient) : visit(level, holding, filling);
-      turn(step);
-    }
-    stand_at(level, step);
-    if (at_middle && step == (size - 1) / 2) {
-      at_middle();
-    }
-    stand_at(level, step);
-    wait(gradient_hop);
-    if (backward && step >= 2) {
-      move(Move::Kind::add, arrivals.passing, contribution, arrivals.passing.positions());
-      move(Move::Kind::add, arrivals.home, *gradient, arrivals.home.positions());
-    }
-    if (filling == &contribution) {
-      const std::string wire = name + " dkv wire " + std::to_string((step - 1) % 2);
-      outgoing = {rounded(contribution.k, geometry_.gradient_wire, wire + " k", MemoryCategory::dkv_ring),
-                  rounded(contribution.v, geometry_.gradient_wire, wire + " v", MemoryCategory::dkv_ring)};
-    }
-  }
-}
-
-BlockView PlanBuilder::new_contribution(const std::string& name, int step, const PositionSet& positions) {
-  // Two, filled and sent in turn; one where what is sent is a rounded copy.
-  const int buffer = geometry_.gradient_wire == DataType::fp32 ? (step - 1) % 2 : 0;
-  const BlockView filling =
-      kv_block(name + std::to_string(buffer), MemoryCategory::dkv_ring, DataType::fp32, positions);
-  fill(filling.k.array, count_of(positions), 0.0F);
-  fill(filling.v.array, count_of(positions), 0.0F);
-  return filling;
+  Ring{*this, level, block, gradient}.plan(at_middle);
 }
 
 PositionSet PlanBuilder::taken_by(int level, int rank, int owner) const {
@@ -247,7 +289,7 @@ PositionSet PlanBuilder::taken_by(int level, int rank, int owner) const {
 PlanBuilder::OpenGather PlanBuilder::start_gather(int level, const BlockView& block, int buffer) {
   stand_at(level, 0);
   const std::string name =
-      "level " + std::to_string(scheme_level(level)) + " gathered " + std::to_string(buffer);
+      "level " + std::to_string(scheme_level(level)) + " gathered " + std::to_string(buffer) + " ";
   OpenGather open{
       .gathered = kv_block(name, MemoryCategory::gathered, storage(), block_at(level, attention_rank_, 0)),
       .transfer = -1};
@@ -275,10 +317,7 @@ void PlanBuilder::visit_gathered(int level, const OpenGather& open, const BlockV
     return;
   }
   const std::string name = "level " + std::to_string(scheme_level(level)) + " gathered dkv";
-  const BlockView filling =
-      kv_block(name, MemoryCategory::gathered, DataType::fp32, open.gathered.positions());
-  fill(filling.k.array, count_of(filling.positions()), 0.0F);
-  fill(filling.v.array, count_of(filling.positions()), 0.0F);
+  const BlockView filling = zeroed_block(name + " ", MemoryCategory::gathered, open.gathered.positions());
   visit(level, open.gathered, &filling, at_middle);
 
   stand_at(level, 1);
@@ -296,8 +335,8 @@ void PlanBuilder::visit_gathered(int level, const OpenGather& open, const BlockV
     const PositionSet rows = taken_by(level, from, attention_rank_);
     const int rank = sets_.digit(from, level);
     BlockView& view = arriving.at(static_cast<std::size_t>(rank));
-    view = kv_block(name + " from " + std::to_string(rank), MemoryCategory::gathered, geometry_.gradient_wire,
-                    rows);
+    view = kv_block(name + " from " + std::to_string(rank) + " ", MemoryCategory::gathered,
+                    geometry_.gradient_wire, rows);
     add_message(back.receives, level, from, Payload::dkv, rows_of_block(view, rows));
   }
   const int own_rank = sets_.digit(attention_rank_, level);

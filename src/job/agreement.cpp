@@ -1,6 +1,5 @@
 #include "src/job/agreement.hpp"
 
-#include <stdexcept>
 #include <string>
 
 #include "topology/mpi_collectives.hpp"
@@ -19,7 +18,7 @@ void agree(const MpiCommunicator& comm, const std::function<void()>& action) {
   const std::int64_t nobody = comm.size();
   const std::int64_t first = all_reduce(comm, Reduction::min, failed ? std::int64_t{comm.rank()} : nobody);
   if (first != nobody) {
-    throw std::invalid_argument{broadcast(comm, message, static_cast<int>(first))};
+    throw InputError{broadcast(comm, message, static_cast<int>(first))};
   }
 }
 

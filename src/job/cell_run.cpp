@@ -20,6 +20,12 @@ std::vector<int> sizes_of(const LayerGeometry& geometry) {
   return sizes;
 }
 
+void add(TrafficLedger& sum, const TrafficLedger& ledger) {
+  for (const auto& [key, traffic] : ledger) {
+    sum[key] += traffic;
+  }
+}
+
 }  // namespace
 
 CellRun::CellRun(const JobConfig& config, const JobPlan& plan, HierarchicalCommunicators& communicators,
@@ -69,11 +75,18 @@ const ExchangePlan& CellRun::exchange(int layer) const {
 
 TrafficLedger CellRun::planned() const {
   TrafficLedger ledger;
-  for (int layer = 0; layer < plan_.layers(); ++layer) {
-    for (const auto& [key, traffic] : planned_ledger(exchange(layer))) {
-      if (key.pass == Pass::forward || passes_ != PassSelection::forward) {
-        ledger[key] += traffic;
-      }
+  for (int scheme = 0; scheme < static_cast<int>(exchanges_.size()); ++scheme) {
+    add(ledger, planned(scheme));
+  }
+  return ledger;
+}
+
+TrafficLedger CellRun::planned(int scheme) const {
+  TrafficLedger ledger;
+  const std::int64_t layers = plan_.layers_with(scheme);
+  for (const auto& [key, traffic] : planned_ledger(exchanges_.at(static_cast<std::size_t>(scheme)).plan)) {
+    if (key.pass == Pass::forward || passes_ != PassSelection::forward) {
+      ledger[key] = {traffic.bytes * layers, traffic.messages * layers};
     }
   }
   return ledger;
@@ -100,9 +113,7 @@ TrafficLedger CellRun::counted(int scheme) const {
 TrafficLedger CellRun::counted() const {
   TrafficLedger ledger;
   for (int scheme = 0; scheme < static_cast<int>(exchanges_.size()); ++scheme) {
-    for (const auto& [key, traffic] : counted(scheme)) {
-      ledger[key] += traffic;
-    }
+    add(ledger, counted(scheme));
   }
   return ledger;
 }
@@ -144,9 +155,7 @@ double CellRun::flops() const {
   const ProblemShape& shape = plan_.shape();
   double flops = 0.0;
   for (const Pass pass : {Pass::forward, Pass::backward}) {
-    const bool timed =
-        passes_ == PassSelection::both || (passes_ == PassSelection::forward) == (pass == Pass::forward);
-    if (timed) {
+    if (includes(passes_, pass)) {
       flops += attention_flops(pass, area(), shape.kv_channels, shape.v_channels);
     }
   }

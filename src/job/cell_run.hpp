@@ -42,8 +42,10 @@ class CellRun {
   [[nodiscard]] MemoryLedger& memory() { return memory_; }
   [[nodiscard]] PhaseLog& log() { return log_; }
 
-  /// Messages of one iteration as planned, and all that the transports posted since the last reset.
+  /// Messages of one iteration as planned, and all that the transports posted since the last reset; of one
+  /// scheme of the plan, or of all together.
   [[nodiscard]] TrafficLedger planned() const;
+  [[nodiscard]] TrafficLedger planned(int scheme) const;
   [[nodiscard]] TrafficLedger counted() const;
   [[nodiscard]] TrafficLedger counted(int scheme) const;
   [[nodiscard]] TrafficLedger counted_per_iteration(int iterations) const;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <vector>
 
 #include "kernels/position_ranges.hpp"
-#include "src/job/verification.hpp"
+#include "src/job/lockstep.hpp"
 
 namespace hcp {
 
@@ -23,42 +23,36 @@ struct SelectedRows {
 /// At most `count` of the rows of `shard`, spread evenly with the first and the last among them.
 [[nodiscard]] SelectedRows spread_rows(const PositionSet& shard, std::int64_t count);
 
-/// One number per token and head of a group, gathered from all ranks; NaN where no rank gave one.
-class GatheredRows {
+/// All rows of `shard` with positions in `range`, which lies within one range of it.
+[[nodiscard]] SelectedRows rows_within(const PositionSet& shard, PositionRange range);
+
+/// Tokens of which ranks need a number that other ranks hold. Nothing larger than the own need is kept, and
+/// no message grows with the length of the sequence.
+class AskedTokens {
  public:
-  GatheredRows(HeadSpan heads, std::int64_t tokens)
-      : heads_{heads},
-        tokens_{tokens},
-        values_(static_cast<std::size_t>(heads.count * tokens), std::numeric_limits<double>::quiet_NaN()) {}
+  /// Collective.
+  /// @param needed  by this rank
+  /// @param group   must outlive this
+  AskedTokens(PositionSet needed, const Lockstep& group);
 
-  /// Adds this rank's values for one of the heads to what it will send.
-  /// @param value_at value of the i-th position of `rows`
-  template <typename ValueAt>
-  void contribute(std::int64_t head, const PositionSet& rows, const ValueAt& value_at) {
-    std::int64_t row = 0;
-    for (const PositionRange range : rows) {
-      for (const std::int64_t header : {head, range.begin, range.end}) {
-        sent_.push_back(static_cast<double>(header));
-      }
-      for (std::int64_t i = 0; i < range.size(); ++i) {
-        sent_.push_back(value_at(row++));
-      }
-    }
-  }
+  [[nodiscard]] const PositionSet& needed() const { return needed_; }
+  /// By any rank.
+  [[nodiscard]] const PositionSet& asked() const { return asked_; }
 
-  /// Collective. Puts what all ranks contributed in its place.
-  void gather(const GatherDoubles& gather);
-
-  /// [tokens] of one head
-  [[nodiscard]] const double* of_head(std::int64_t head) const {
-    return values_.data() + (head - heads_.first) * tokens_;
-  }
+  /// Collective. One number per token from the rank that holds it.
+  /// @param held      tokens of which this rank has the number
+  /// @param value_of  the number of the i-th of them
+  /// @return [needed], NaN where no rank holds a token
+  [[nodiscard]] std::vector<double> fetch(const PositionSet& held,
+                                          const std::function<double(std::int64_t)>& value_of) const;
 
  private:
-  HeadSpan heads_;
-  std::int64_t tokens_;
-  std::vector<double> values_;
-  std::vector<double> sent_;
+  void fetch_part(const PositionSet& held, const std::function<double(std::int64_t)>& value_of, RowSpan part,
+                  std::vector<double>& values) const;
+
+  PositionSet needed_;
+  PositionSet asked_;  ///< the same on all ranks: what travels is numbered by it
+  const Lockstep& group_;
 };
 
 }  // namespace hcp

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "src/comm/mpi_transport.hpp"
+#include "src/job/exit_status.hpp"
 #include "topology/mpi_environment.hpp"
 
 namespace hcp {
@@ -21,7 +22,7 @@ void give_up(const std::string& message) {
                 << std::flush;
     }
   }
-  abort_all_ranks(exit_status_error);
+  abort_all_ranks(static_cast<int>(ExitStatus::error));
 }
 
 }  // namespace hcp

@@ -5,9 +5,7 @@
 
 namespace hcp {
 
-inline constexpr int exit_status_error = 3;
-
-/// Prints `message`, then which ranks are waited for, and ends the job on all ranks with exit_status_error.
+/// Prints `message`, then which ranks are waited for, and ends the job on all ranks with ExitStatus::error.
 /// Takes `seconds_to_listen` for it, in which the other ranks that wait say where they do; so it is for
 /// timeouts alone.
 [[noreturn]] void give_up(const std::string& message);

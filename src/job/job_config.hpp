@@ -56,6 +56,9 @@ inline constexpr ChoiceNames<VerifyMode, 4> verify_mode_names{{{"auto", VerifyMo
                                                                {"sample", VerifyMode::sample},
                                                                {"off", VerifyMode::off}}};
 
+/// More is a typing error that would drown the machine: no node of today has so many cores.
+inline constexpr int most_threads_per_rank = 1024;
+
 struct JobConfig {
   // The problem
   std::optional<std::int64_t> seq_length;  ///< tokens of one row

@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "src/job/guards.hpp"
 #include "src/job/verify_cell.hpp"
 #include "topology/mpi_collectives.hpp"
 
@@ -21,10 +22,12 @@ ResultRow judge(const Measurement& measurement, const JobConfig& config, const J
   const auto all_broken =
       all_reduce(communicators.world(), Reduction::sum, static_cast<std::int64_t>(broken.size()));
 
-  watchdog.rest();  // it takes what it takes
+  const auto progress = [&](int layer) {
+    watchdog.enter("the verification of layer " + std::to_string(layer));
+  };
   // After a stop the batch system may kill soon: nothing more is computed.
   const Verified verified =
-      measurement.stopped ? Verified{} : verify_cell(config, plan, input, communicators, cell);
+      measurement.stopped ? Verified{} : verify_cell(config, plan, input, communicators, cell, progress);
   watchdog.enter("the end of the job");
   if (communicators.grid_rank() == 0 && !verified.where.empty()) {
     std::cerr << "hcp: verification: " << verified.where << std::endl;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
-#include <numeric>
 
 #include "kernels/stopwatch.hpp"
 #include "topology/mpi_collectives.hpp"
@@ -47,18 +47,6 @@ double median(const std::vector<double>& sorted) {
   return sorted.size() % 2 == 1 ? sorted[middle] : 0.5 * (sorted[middle - 1] + sorted[middle]);
 }
 
-bool is_timed(Pass pass, PassSelection passes) {
-  return passes == PassSelection::both || (passes == PassSelection::forward) == (pass == Pass::forward);
-}
-
-/// "iteration 7, layer 0, backward, level 1, step 2": what the watchdog says if it goes no further.
-std::string text_of(int iteration, const Phase& phase) {
-  return "iteration " + std::to_string(iteration) + ", layer " + std::to_string(phase.layer) +
-         (phase.pass == Pass::forward ? ", forward" : ", backward") +
-         (phase.level < 0 ? "" : ", level " + std::to_string(phase.level)) + ", step " +
-         std::to_string(phase.step);
-}
-
 }  // namespace
 
 void watch_for_stop_signals() {
@@ -75,16 +63,13 @@ Measurement measure(const JobConfig& config, CellRun& cell, const HierarchicalCo
   Measurement measurement;
   cell.reset_counts();
   for (int iteration = -config.warmup; iteration < config.iterations && !measurement.stopped; ++iteration) {
-    const PhaseObserver watch = [&](const Phase& phase) { watchdog.enter(text_of(iteration, phase)); };
+    const PhaseObserver watch = [&](const Phase& phase) { watchdog.enter(iteration, phase); };
     if (config.pass == PassSelection::backward) {
       cell.forward(watch);
     }
     watchdog.enter("the barrier before iteration " + std::to_string(iteration));
     barrier(communicators.world());
-    if (iteration <= 0) {
-      cell.log().clear();
-    }
-    const std::size_t untimed = cell.log().size();
+    cell.log().clear();  // of a forward pass that is not timed
     const double begin = now_s();
     if (config.pass != PassSelection::backward) {
       cell.forward(watch);
@@ -100,13 +85,12 @@ Measurement measure(const JobConfig& config, CellRun& cell, const HierarchicalCo
     all_reduce(communicators.world(), Reduction::max, agreed);
     measurement.stopped = agreed[1] > 0.0;
     if (iteration < 0) {
-      cell.log().clear();
       continue;
     }
-    cell.log().erase(cell.log().begin(), cell.log().begin() + static_cast<std::ptrdiff_t>(untimed));
     measurement.slowest_s.push_back(agreed[0]);
     measurement.elapsed_s += seconds;
     measurement.waiting_s += waits_in(cell.log());
+    watchdog.enter("the trace of iteration " + std::to_string(iteration));
     record.write_iteration(iteration, cell.log(), cell.memory());
     if (communicators.grid_rank() == 0) {
       show_progress(iteration + 1, config.iterations);
@@ -136,7 +120,7 @@ void summarise(const Measurement& measurement, const JobConfig& config, CellRun&
   if (measurement.executed > 0) {
     for (const auto& [key, traffic] : cell.counted()) {
       const int peer = plan.grid_rank_of(communicators.coordinates(), key.peer_cp_rank);
-      if (is_timed(key.pass, config.pass)) {
+      if (includes(config.pass, key.pass)) {
         bytes[plan.across_nodes(communicators.grid_rank(), peer) ? 1 : 0] +=
             traffic.bytes / measurement.executed;
       }
@@ -155,64 +139,6 @@ double imbalance_of(const CellRun& cell, const HierarchicalCommunicators& commun
   const auto area = static_cast<double>(cell.area());
   const double total = all_reduce(world, Reduction::sum, area);
   return total > 0 ? all_reduce(world, Reduction::max, area) * world.size() / total : 1.0;
-}
-
-std::vector<std::string> broken_guards(const Measurement& measurement, const JobConfig& config, CellRun& cell,
-                                       const JobPlan& plan, const HierarchicalCommunicators& communicators,
-                                       double peak_flops) {
-  std::vector<std::string> broken;
-  const std::string me = "rank " + std::to_string(communicators.grid_rank()) + ": ";
-  const TrafficLedger counted = cell.counted();
-  if (!config.compute_only) {
-    TrafficLedger planned = cell.planned();  // of all iterations
-    for (auto& [key, traffic] : planned) {
-      traffic.bytes *= measurement.executed;
-      traffic.messages *= measurement.executed;
-    }
-    for (const TrafficLedger* ledger : {static_cast<const TrafficLedger*>(&planned), &counted}) {
-      for (const auto& [key, unused] : *ledger) {
-        const auto of = [&key = key](const TrafficLedger& l) {
-          return l.contains(key) ? l.at(key) : Traffic{};
-        };
-        const Traffic p = of(planned);
-        const Traffic c = of(counted);
-        if (p == c || (ledger == &counted && planned.contains(key))) {
-          continue;
-        }
-        broken.push_back(me + "sent " + std::to_string(c.bytes) + " bytes of " +
-                         std::string{name_of(key.payload)} + " in " + std::to_string(c.messages) +
-                         " messages to CP rank " + std::to_string(key.peer_cp_rank) + ", planned were " +
-                         std::to_string(p.bytes) + " in " + std::to_string(p.messages));
-      }
-    }
-    for (std::size_t scheme = 0; scheme < plan.schemes().size(); ++scheme) {
-      const LayerGeometry& geometry = plan.geometry(static_cast<int>(scheme));
-      for (int level = 0; level < static_cast<int>(geometry.levels.size()); ++level) {
-        std::int64_t moved = 0;
-        for (const auto& [key, traffic] : counted) {
-          moved += key.level == level ? traffic.bytes : 0;
-        }
-        std::array<std::int64_t, 2> group{
-            moved, level_must_communicate(geometry, level, communicators.cp_rank()) ? 1 : 0};
-        all_reduce(communicators.world(), Reduction::sum, group);
-        if (group[0] == 0 && group[1] > 0 && communicators.grid_rank() == 0) {
-          broken.push_back("level " + std::to_string(level) + " of " +
-                           plan.schemes()[scheme].effective.name() + " must communicate but moved nothing");
-        }
-      }
-    }
-  }
-  if (!config.comm_only && !measurement.slowest_s.empty()) {
-    const double fastest = *std::min_element(measurement.slowest_s.begin(), measurement.slowest_s.end());
-    if (cell.flops() / fastest > 2.0 * peak_flops) {
-      std::array<char, 160> text{};
-      std::snprintf(text.data(), text.size(),
-                    "computed at %.1f GFLOP/s, more than twice the %.1f GFLOP/s that its threads can do",
-                    cell.flops() / fastest * 1e-9, peak_flops * 1e-9);
-      broken.push_back(me + text.data());
-    }
-  }
-  return broken;
 }
 
 }  // namespace hcp

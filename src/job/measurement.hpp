@@ -1,8 +1,6 @@
 /// The timed iterations of a cell, and what they say.
 #pragma once
 
-#include <csignal>
-#include <string>
 #include <vector>
 
 #include "src/job/cell_run.hpp"
@@ -35,15 +33,5 @@ void summarise(const Measurement& measurement, const JobConfig& config, CellRun&
 
 /// Visible area (times heads) of the busiest rank over the mean of all. Collective over the world.
 [[nodiscard]] double imbalance_of(const CellRun& cell, const HierarchicalCommunicators& communicators);
-
-/// What went wrong although nothing crashed; empty when all is well. Collective over the world.
-///
-/// Bytes and messages counted must be those planned, a level that must communicate must have moved something,
-/// and no rank may compute faster than twice the peak of its threads.
-/// @param peak_flops  of the threads of one rank
-[[nodiscard]] std::vector<std::string> broken_guards(const Measurement& measurement, const JobConfig& config,
-                                                     CellRun& cell, const JobPlan& plan,
-                                                     const HierarchicalCommunicators& communicators,
-                                                     double peak_flops);
 
 }  // namespace hcp

@@ -22,13 +22,17 @@ std::optional<std::string> number_text(const std::optional<Value>& value) {
   return value ? std::optional{std::to_string(*value)} : std::nullopt;
 }
 
-/// A whole number of at least `lowest`, kept in a member that may be optional.
+/// The largest number that fits in a member and in 64 signed bits.
 template <typename Member>
-Option number_option(std::string name, std::int64_t lowest, Member JobConfig::*member, std::string help) {
+constexpr std::int64_t largest_of = sizeof(typename NumberIn<Member>::Type) < sizeof(std::int64_t)
+                                        ? std::int64_t{std::numeric_limits<int>::max()}
+                                        : std::numeric_limits<std::int64_t>::max();
+
+/// A whole number from `lowest` to `highest`, kept in a member that may be optional.
+template <typename Member>
+Option number_option(std::string name, std::int64_t lowest, Member JobConfig::*member, std::string help,
+                     std::int64_t highest = largest_of<Member>) {
   using Number = typename NumberIn<Member>::Type;
-  constexpr std::int64_t highest = sizeof(Number) < sizeof(std::int64_t)
-                                       ? std::int64_t{std::numeric_limits<int>::max()}
-                                       : std::numeric_limits<std::int64_t>::max();
   return {.name = std::move(name),
           .kind = OptionKind::single,
           .value_name = "N",
@@ -203,8 +207,8 @@ OptionGroup rank_options() {
                           "ranks per level, inner first (default for two levels: context-parallel ranks per "
                           "node, nodes)"),
        cp_comm_type_option(), cp_partition_option(),
-       number_option("simulate-ranks-per-node", 1, &JobConfig::simulate_ranks_per_node,
-                     "treat every N ranks as a node (default the real nodes; plan: one node)"),
+       number_option("simulate-ranks-per-node", 0, &JobConfig::simulate_ranks_per_node,
+                     "treat every N ranks as a node (default 0: the real nodes; plan: one node)"),
        data_type_option("grad-comm-dtype", &JobConfig::grad_comm_dtype,
                         "element type on the wire of gradients that are summed on arrival (default fp32)"),
        choice_option("backend", backend_choice_names, &JobConfig::backend,
@@ -212,9 +216,9 @@ OptionGroup rank_options() {
        choice_option("attention-kernel", kernel_choice_names, &JobConfig::attention_kernel,
                      "what computes attention on a rank; reference is fp64 and knows one context-parallel "
                      "rank only (default auto, the back end's own)"),
-       number_option(
-           "threads-per-rank", 1, &JobConfig::threads_per_rank,
-           "OpenMP threads (default OMP_NUM_THREADS, else the cores of a rank's share of the node)")}};
+       number_option("threads-per-rank", 1, &JobConfig::threads_per_rank,
+                     "OpenMP threads (default OMP_NUM_THREADS, else the cores of a rank's share of the node)",
+                     most_threads_per_rank)}};
 }
 
 OptionGroup measurement_options() {

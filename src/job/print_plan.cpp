@@ -36,10 +36,6 @@ void print(std::ostream& out, const char* format, Values... values) {
   out << text.data();
 }
 
-bool wants(PassSelection passes, Pass pass) {
-  return passes == PassSelection::both || (passes == PassSelection::forward) == (pass == Pass::forward);
-}
-
 void add_traffic(PlannedRun& run, const JobPlan& plan, const ExchangePlan& exchange, int cp_rank) {
   const GridSizes& sizes = plan.grid().sizes();
   for (int group = 0; group < plan.grid().world_size() / sizes.cp; ++group) {
@@ -110,12 +106,13 @@ void print_buffers(std::ostream& out, const JobPlan& plan, PassSelection passes)
 
 }  // namespace
 
-int print_plan(JobConfig config, std::ostream& out) {
+void print_plan(JobConfig config, std::ostream& out) {
   const int world = planned_world_size(config);
   validate(config, world);
   const Input input = open_input(config);
   set_shape(config, input.shape);
-  const NodeLayout layout = simulated_layout(world, config.simulate_ranks_per_node.value_or(world));
+  const int given = config.simulate_ranks_per_node.value_or(0);
+  const NodeLayout layout = simulated_layout(world, given > 0 ? given : world);
   const GridSizes sizes = grid_sizes(config, world);
   const JobPlan plan{config, input.shape, layout, sizes};
   const PlannedRun run = walk(config, plan);
@@ -141,7 +138,7 @@ int print_plan(JobConfig config, std::ostream& out) {
   out << "#   level  pass     inside_bytes  inside_messages     across_bytes  across_messages\n";
   for (const auto& [key, level] : run.by_level) {
     const Pass pass = static_cast<Pass>(key.second);
-    if (!wants(config.pass, pass)) {
+    if (!includes(config.pass, pass)) {
       continue;
     }
     print(out, "  %7d  %4s  %15lld  %15lld  %15lld  %15lld\n", key.first, std::string{name_of(pass)}.c_str(),
@@ -159,7 +156,6 @@ int print_plan(JobConfig config, std::ostream& out) {
   print(out, "  %-15s  %15lld  %15lld\n", "together", static_cast<long long>(run.smallest.total),
         static_cast<long long>(run.largest.total));
   print_buffers(out, plan, config.pass);
-  return 0;
 }
 
 }  // namespace hcp

@@ -19,13 +19,13 @@ struct TableColumn {
 };
 
 constexpr std::array columns{
-    TableColumn{"tokens", 10},     TableColumn{"scheme", 16},    TableColumn{"sizes", 8},
-    TableColumn{"mask", 8},        TableColumn{"dtype", 6},      TableColumn{"pass", 7},
-    TableColumn{"min_ms", 10},     TableColumn{"median_ms", 10}, TableColumn{"p95_ms", 10},
-    TableColumn{"max_ms", 10},     TableColumn{"TFLOP/s", 9},    TableColumn{"inside_MB", 10},
-    TableColumn{"across_MB", 10},  TableColumn{"exposed_%", 10}, TableColumn{"mem_min_MB", 11},
-    TableColumn{"mem_max_MB", 11}, TableColumn{"error", 9},      TableColumn{"check", 7},
-    TableColumn{"verdict", 11}};
+    TableColumn{"tokens", 10},     TableColumn{"scheme", 16},     TableColumn{"sizes", 8},
+    TableColumn{"nodes", 14},      TableColumn{"mask", 8},        TableColumn{"dtype", 6},
+    TableColumn{"pass", 8},        TableColumn{"min_ms", 10},     TableColumn{"median_ms", 10},
+    TableColumn{"p95_ms", 10},     TableColumn{"max_ms", 10},     TableColumn{"TFLOP/s", 9},
+    TableColumn{"inside_MB", 10},  TableColumn{"across_MB", 10},  TableColumn{"exposed_%", 10},
+    TableColumn{"mem_min_MB", 11}, TableColumn{"mem_max_MB", 11}, TableColumn{"error", 9},
+    TableColumn{"check", 7},       TableColumn{"verdict", 11}};
 
 std::string number(const char* format, double value) {
   if (std::isnan(value)) {
@@ -68,6 +68,7 @@ void print_row(std::ostream& out, const CellRow& cell, const ResultRow& result) 
   const std::array<std::string, columns.size()> values{std::to_string(cell.tokens),
                                                        text(cell.scheme.view()),
                                                        text(cell.sizes.view()),
+                                                       text(cell.nodes.view()),
                                                        text(cell.mask.view()),
                                                        text(cell.dtype.view()),
                                                        text(cell.pass.view()),
@@ -100,7 +101,7 @@ RunFacts run_facts(const JobConfig& config, const JobPlan& plan,
   return {.kernel = reference ? "reference (fp64)" : "cpu (" + std::string{cpu_isa_name()} + ")",
           .threads = rank.threads,
           .peak_flops = rank.peak_flops,
-          .flops = all_reduce(communicators.world(), Reduction::sum, cell.flops()),
+          .flops = record.cell().flops,
           .imbalance = imbalance_of(cell, communicators),
           .helper_thread = mpi_allows_helper_thread(),
           .trace = trace,

@@ -1,6 +1,5 @@
 #include "src/job/run_job.hpp"
 
-#include <cstdlib>
 #include <iostream>
 
 #include "src/comm/mpi_transport.hpp"
@@ -17,52 +16,62 @@
 namespace hcp {
 namespace {
 
-constexpr int status_failed = 1;
-constexpr int status_stopped = 4;
 /// The transports' own deadlines come first: they know the peer.
 constexpr double watchdog_grace_s = 1.0;
 static_assert(watchdog_grace_s < seconds_to_listen);
 
+ExitStatus status_of(const ResultRow& result, const RunRecord& record, bool stopped) {
+  if (result.state == CellState::failed) {
+    return ExitStatus::failed;
+  }
+  if (!record.failure().empty()) {
+    return ExitStatus::error;
+  }
+  return stopped ? ExitStatus::stopped : ExitStatus::success;
+}
+
 }  // namespace
 
-int run_job(JobConfig config, const MpiEnvironment& mpi) {
-  return run_job(std::move(config), mpi, [](const MpiCommunicator& communicator, double timeout_s) {
+ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone) {
+  return run_job(std::move(config), everyone, [](const MpiCommunicator& communicator, double timeout_s) {
     return make_mpi_transport(communicator, timeout_s);
   });
 }
 
-int run_job(JobConfig config, const MpiEnvironment& /*mpi*/, const TransportFactory& make_transport) {
-  const MpiCommunicator everyone = MpiCommunicator::duplicate(MPI_COMM_WORLD);
-  validate(config, everyone.size());
-  Watchdog watchdog{"world rank " + std::to_string(everyone.rank()), config.timeout + watchdog_grace_s,
-                    give_up};
+ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone,
+                   const TransportFactory& make_transport) {
+  const std::string me = "world rank " + std::to_string(everyone.rank());
+  Watchdog watchdog{me, config.timeout + watchdog_grace_s, give_up};
   watch_for_stop_signals();
   const std::string trace_path = config.trace.value_or(default_trace_path());
-  Input input;
-  agree(everyone, [&] {
-    input = open_input(config);
-    if (everyone.rank() == 0) {
-      check_trace_path(trace_path);
-    }
-  });
+  agree(everyone, [&] { check_request(config, everyone, trace_path); });
+  const Input input = agree_on(everyone, [&] { return open_input(config); });
   set_shape(config, input.shape);
 
-  const NodeLayout layout = discover_node_layout(everyone, config.simulate_ranks_per_node.value_or(0));
-  const JobPlan plan{config, input.shape, layout, grid_sizes(config, everyone.size())};
-  HierarchicalCommunicators communicators{everyone, layout, plan.grid()};
+  watchdog.enter("finding nodes and threads");
+  const NodeLayout layout = find_nodes(config, everyone);
   const RankFacts facts = rank_facts(config, layout, everyone);
-  CellRun cell{config, plan, communicators, make_kernel(config, facts.threads), make_transport};
-  load_input(input, plan, communicators, cell);
+  watchdog.enter("planning");
+  const auto plan = agree_on(everyone, [&] {
+    return std::make_unique<const JobPlan>(config, input.shape, layout, grid_sizes(config, everyone.size()));
+  });
+  set_resolved(config, *plan, facts);
+  HierarchicalCommunicators communicators{everyone, layout, plan->grid()};
+  auto kernel = agree_on(everyone, [&] { return make_kernel(config, facts.threads); });
+  CellRun cell{config, *plan, communicators, std::move(kernel), make_transport};
+  load_input(input, *plan, communicators, cell,
+             [&](int layer) { watchdog.enter("the input of layer " + std::to_string(layer)); });
 
-  RunRecord record{config, plan, communicators, cell, facts, trace_path, 0};
-  const RunFacts header = run_facts(config, plan, communicators, cell, facts, record, trace_path);
+  watchdog.enter("creating the trace");
+  RunRecord record{config, *plan, communicators, cell, facts, trace_path, 0};
+  const RunFacts header = run_facts(config, *plan, communicators, cell, facts, record, trace_path);
   const bool is_root = communicators.grid_rank() == 0;
   if (is_root) {
-    print_header(std::cout, config, plan, header);
+    print_header(std::cout, config, *plan, header);
   }
 
   const Measurement measurement = measure(config, cell, communicators, record, watchdog);
-  const ResultRow result = judge(measurement, config, plan, input, communicators, cell, facts, watchdog);
+  const ResultRow result = judge(measurement, config, *plan, input, communicators, cell, facts, watchdog);
 
   record.write_bytes(cell.planned(), cell.counted_per_iteration(measurement.executed));
   record.finish(measurement.stopped ? std::nullopt
@@ -70,13 +79,7 @@ int run_job(JobConfig config, const MpiEnvironment& /*mpi*/, const TransportFact
   if (is_root) {
     print_end(std::cout, record.cell(), result, measurement.stopped, trace_path, record.failure());
   }
-  if (result.state == CellState::failed) {
-    return status_failed;
-  }
-  if (!record.failure().empty()) {
-    return exit_status_error;
-  }
-  return measurement.stopped ? status_stopped : EXIT_SUCCESS;
+  return status_of(result, record, measurement.stopped);
 }
 
 }  // namespace hcp

@@ -1,5 +1,7 @@
 #include "src/job/run_record.hpp"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -21,8 +23,7 @@ std::int64_t resident_bytes() {
   std::int64_t pages = 0;
   std::int64_t resident = 0;
   status >> pages >> resident;
-  constexpr std::int64_t page_bytes = 4096;
-  return resident * page_bytes;
+  return resident * sysconf(_SC_PAGESIZE);
 }
 
 }  // namespace
@@ -36,6 +37,8 @@ RunRecord::RunRecord(const JobConfig& config, const JobPlan& plan,
       rank_{rank_row(plan, communicators, facts)},
       placement_{placement_row(plan, communicators, run, cell)} {
   const bool is_root = communicators.grid_rank() == 0;
+  cell_.flops = all_reduce(communicators.world(), Reduction::sum, run.flops());
+  cell_.peak_flops = facts.peak_flops;
   agree(communicators.world(), [&] {
     if (is_root) {
       file_ = create_trace(config, path);
@@ -71,21 +74,16 @@ void RunRecord::attempt(const Action& action) {
 }
 
 template <typename Row>
-std::vector<Row> RunRecord::of_all_ranks(const std::vector<Row>& mine) const {
-  std::vector<Row> rows;
-  for (const std::vector<std::byte>& bytes :
-       gather(communicators_.world(), std::as_bytes(std::span{mine}), 0)) {
-    const std::size_t before = rows.size();
-    rows.resize(before + bytes.size() / sizeof(Row));
-    std::memcpy(static_cast<void*>(rows.data() + before), bytes.data(), bytes.size());
-  }
-  return rows;
-}
-
-template <typename Row>
 void RunRecord::write(const std::vector<Row>& mine) {
-  const std::vector<Row> rows = of_all_ranks(mine);
-  attempt([&](TraceFile& file) { file.append(rows); });
+  constexpr std::size_t most_bytes = std::size_t{16} << 20;
+  constexpr std::size_t piece_bytes = most_bytes / sizeof(Row) * sizeof(Row);
+  std::vector<Row> rows;
+  visit_by_rank(communicators_.world(), std::as_bytes(std::span{mine}), piece_bytes,
+                [&](int /*rank*/, std::span<const std::byte> piece) {
+                  rows.resize(piece.size() / sizeof(Row));
+                  std::memcpy(static_cast<void*>(rows.data()), piece.data(), piece.size());
+                  attempt([&](TraceFile& file) { file.append(rows); });
+                });
 }
 
 void RunRecord::write_iteration(int iteration, PhaseLog& log, MemoryLedger& memory) {
@@ -156,7 +154,12 @@ void RunRecord::write_bytes(const TrafficLedger& planned, const TrafficLedger& c
 
 void RunRecord::finish(const std::optional<ResultRow>& result) {
   rank_.clock_offset_end = measure_clock_offset(communicators_.world(), now_s).offset_s;
-  const std::vector<RankRow> ranks = of_all_ranks(std::vector{rank_});
+  std::vector<RankRow> ranks(static_cast<std::size_t>(communicators_.world().size()));
+  visit_by_rank(communicators_.world(), std::as_bytes(std::span{&rank_, 1}), sizeof(RankRow),
+                [&](int rank, std::span<const std::byte> row) {
+                  std::memcpy(static_cast<void*>(&ranks[static_cast<std::size_t>(rank)]), row.data(),
+                              row.size());
+                });
   attempt([&](TraceFile& file) {
     file.rewrite(ranks);
     if (result) {

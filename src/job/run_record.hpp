@@ -17,7 +17,7 @@ class RunRecord {
  public:
   /// Creates the file and writes what is known before the run: ranks, and the cell with its placement.
   /// @param cell  number of the cell, from 0
-  /// @throws std::invalid_argument on every rank if the file exists or cannot be created there
+  /// @throws InputError on every rank if the file exists or cannot be created there
   RunRecord(const JobConfig& config, const JobPlan& plan, const HierarchicalCommunicators& communicators,
             const CellRun& run, const RankFacts& facts, const std::string& path, int cell);
 
@@ -36,8 +36,6 @@ class RunRecord {
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
  private:
-  template <typename Row>
-  [[nodiscard]] std::vector<Row> of_all_ranks(const std::vector<Row>& mine) const;
   template <typename Row>
   void write(const std::vector<Row>& mine);
   template <typename Action>

@@ -1,11 +1,13 @@
 #include "src/job/run_rows.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <ctime>
 #include <string_view>
 
 #include "src/job/build_info.hpp"
+#include "src/job/option_table.hpp"
 #include "topology/level_digits.hpp"
 
 extern "C" char** environ;  // NOLINT: POSIX names it, no header declares it
@@ -39,6 +41,34 @@ std::string relevant_environment() {
   return to_json(found);
 }
 
+/// Values of a list that fit the column of options with all the others.
+constexpr std::size_t most_listed = 64;
+
+/// "1,2,… (10000 values)": a list that is too long, without its end.
+std::string shortened(const std::string& list) {
+  std::size_t end = 0;
+  for (std::size_t value = 0; value < most_listed; ++value) {
+    end = list.find(',', end);
+    if (end == std::string::npos) {
+      return list;
+    }
+    ++end;
+  }
+  const auto values = std::count(list.begin(), list.end(), ',') + 1;
+  return list.substr(0, end) + "… (" + std::to_string(values) + " values)";
+}
+
+/// Every option as JSON, long lists shortened.
+std::string options_json(const JobConfig& config) {
+  NamedTexts options = describe(config);
+  for (auto& [name, value] : options) {
+    if (find_option(name)->kind == OptionKind::list) {
+      value = shortened(value);
+    }
+  }
+  return to_json(options);
+}
+
 /// One entry per layer, or one for all if they are the same.
 template <typename Text>
 std::string per_layer(const JobPlan& plan, const Text& text) {
@@ -53,6 +83,34 @@ std::string per_layer(const JobPlan& plan, const Text& text) {
   return joined;
 }
 
+std::string pass_text(const JobConfig& config) {
+  std::string text{name_in(pass_names, config.pass)};
+  if (config.comm_only) {
+    text += ":comm";
+  }
+  if (config.compute_only) {
+    text += ":compute";
+  }
+  return text;
+}
+
+/// Inner first; one entry for each different scheme.
+std::string coordinates_in_levels(const JobPlan& plan, int cp_rank) {
+  std::string text;
+  for (const ResolvedScheme& scheme : plan.schemes()) {
+    std::vector<int> sizes;
+    for (const Level& level : scheme.effective.levels) {
+      sizes.push_back(level.size);
+    }
+    std::string digits;
+    for (const int digit : level_digits(cp_rank, sizes)) {
+      digits += (digits.empty() ? "" : ",") + std::to_string(digit);
+    }
+    text += (text.empty() ? "" : ";") + digits;
+  }
+  return text;
+}
+
 }  // namespace
 
 TraceFile create_trace(const JobConfig& config, const std::string& path) {
@@ -62,6 +120,9 @@ TraceFile create_trace(const JobConfig& config, const std::string& path) {
   provenance.emplace_back("host", this_host().host_name);
   provenance.emplace_back("start_time", utc_now());
   provenance.emplace_back("environment", relevant_environment());
+  if (config.doc_lengths.size() > most_listed) {
+    provenance.emplace_back("doc_lengths", find_option("doc-lengths")->get(config).value());
+  }
   return TraceFile::create(path, provenance);
 }
 
@@ -78,35 +139,27 @@ RankRow rank_row(const JobPlan& plan, const HierarchicalCommunicators& communica
 }
 
 CellRow cell_row(const JobConfig& config, const JobPlan& plan, int number) {
-  NamedTexts options = describe(config);
   return {.cell = number,
           .tokens = plan.shape().tokens(),
           .scheme = FixedString<256>::truncated(per_layer(plan, [](const Scheme& s) { return s.name(); })),
           .sizes = FixedString<256>::truncated(per_layer(plan, [](const Scheme& s) { return s.sizes(); })),
           .mask = name_in(mask_type_names, config.attention_mask_type),
           .dtype = name_of(config.dtype),
-          .pass = name_in(pass_names, config.pass),
-          .options = to_json(options)};
+          .pass = pass_text(config),
+          .nodes = std::to_string(plan.layout().nodes()) + (plan.layout().simulated ? " (simulated)" : ""),
+          .options = options_json(config)};
 }
 
 PlacementRow placement_row(const JobPlan& plan, const HierarchicalCommunicators& communicators,
                            const CellRun& cell, int number) {
   const GridCoordinates& at = communicators.coordinates();
-  std::vector<int> sizes;
-  for (const Level& level : plan.schemes().front().effective.levels) {
-    sizes.push_back(level.size);
-  }
-  std::string digits;
-  for (const int digit : level_digits(at.cp, sizes)) {
-    digits += (digits.empty() ? "" : ",") + std::to_string(digit);
-  }
   return {.cell = number,
           .rank = communicators.grid_rank(),
           .tp = at.tp,
           .cp = at.cp,
           .dp = at.dp,
           .pp = at.pp,
-          .level_coordinates = FixedString<32>::truncated(digits),
+          .level_coordinates = FixedString<64>::truncated(coordinates_in_levels(plan, at.cp)),
           .tokens = count_of(cell.shard())};
 }
 

@@ -9,12 +9,14 @@
 
 namespace hcp {
 
-/// Creates the trace file with the provenance of the run. On rank 0 only.
+/// Creates the trace file with the provenance of the run; with all document lengths, where cell_row has only
+/// the first ones. On rank 0 only.
 /// @throws std::invalid_argument if the file exists or cannot be created there
 [[nodiscard]] TraceFile create_trace(const JobConfig& config, const std::string& path);
 
 [[nodiscard]] RankRow rank_row(const JobPlan& plan, const HierarchicalCommunicators& communicators,
                                const RankFacts& facts);
+/// The row of a cell. Of a list of more than 64 values its options hold the first 64 and how many there are.
 [[nodiscard]] CellRow cell_row(const JobConfig& config, const JobPlan& plan, int number);
 [[nodiscard]] PlacementRow placement_row(const JobPlan& plan, const HierarchicalCommunicators& communicators,
                                          const CellRun& cell, int number);

@@ -3,44 +3,54 @@
 #include <omp.h>
 
 #include <cstdlib>
+#include <stdexcept>
 
 #include "kernels/cpu/peak.hpp"
 #include "src/job/agreement.hpp"
+#include "src/job/config_validation.hpp"
 #include "topology/mpi_collectives.hpp"
 
 namespace hcp {
 namespace {
 
-void fill_tensors(const Input& input, const JobPlan& plan, const HierarchicalCommunicators& communicators,
-                  CellRun& cell) {
-  const PositionSet& rows = cell.shard();
-  const std::int64_t first_q = communicators.coordinates().tp * plan.query_heads();
-  const std::int64_t first_kv = communicators.coordinates().tp * plan.kv_heads();
-  for (int layer = 0; layer < plan.layers(); ++layer) {
-    const LayerTensors& tensors = cell.tensors(layer);
-    input.source->fill(InputTensor::q, rows, first_q, layer, tensors.view(array_q));
-    input.source->fill(InputTensor::k, rows, first_kv, layer, tensors.view(array_k));
-    input.source->fill(InputTensor::v, rows, first_kv, layer, tensors.view(array_v));
-    if (tensors.view(array_dout).data != nullptr) {
-      input.source->fill(InputTensor::dout, rows, first_q, layer, tensors.view(array_dout));
-    }
-  }
-  if (input.source->has_out()) {
-    // Here a bad value is found by all ranks together; in the verification it would be one rank's own error.
-    TensorView out{nullptr, DataType::fp32, count_of(rows), plan.query_heads(), plan.shape().v_channels};
-    std::vector<std::byte> values(static_cast<std::size_t>(out.bytes()));
-    out.data = values.data();
-    input.source->fill(InputTensor::out, rows, first_q, 0, out);
+/// The heads of the model that this rank's tensor-parallel share begins with.
+struct FirstHeads {
+  std::int64_t q = 0;
+  std::int64_t kv = 0;
+};
+
+void fill_layer(const InputSource& source, const PositionSet& rows, FirstHeads first, int layer,
+                const LayerTensors& tensors) {
+  source.fill(InputTensor::q, rows, first.q, layer, tensors.view(array_q));
+  source.fill(InputTensor::k, rows, first.kv, layer, tensors.view(array_k));
+  source.fill(InputTensor::v, rows, first.kv, layer, tensors.view(array_v));
+  if (tensors.view(array_dout).data != nullptr) {
+    source.fill(InputTensor::dout, rows, first.q, layer, tensors.view(array_dout));
   }
 }
 
+/// Reads out and forgets it: here a bad value is found by all ranks together, in the verification it would be
+/// one rank's own error.
+void check_out(const InputSource& source, const PositionSet& rows, FirstHeads first, const JobPlan& plan) {
+  TensorView out{nullptr, DataType::fp32, count_of(rows), plan.query_heads(), plan.shape().v_channels};
+  std::vector<std::byte> values(static_cast<std::size_t>(out.bytes()));
+  out.data = values.data();
+  source.fill(InputTensor::out, rows, first.q, 0, out);
+}
+
+/// What the user says, by option or environment, else the cores of a rank's share of the host.
+/// @param bindings  of all ranks
+/// @throws std::invalid_argument for more threads than any machine has cores
 int threads_per_rank(const JobConfig& config, const HostFacts& facts, const NodeLayout& layout,
-                     const MpiCommunicator& world) {
-  const std::vector<std::string> bindings = all_gather(world, facts.binding);
+                     const MpiCommunicator& world, const std::vector<std::string>& bindings) {
   if (config.threads_per_rank) {
     return *config.threads_per_rank;
   }
-  if (std::getenv("OMP_NUM_THREADS") != nullptr) {
+  if (const char* asked = std::getenv("OMP_NUM_THREADS")) {
+    if (omp_get_max_threads() > most_threads_per_rank) {
+      throw std::invalid_argument{"OMP_NUM_THREADS is '" + std::string{asked} + "'; at most " +
+                                  std::to_string(most_threads_per_rank) + " is possible"};
+    }
     return omp_get_max_threads();
   }
   std::vector<std::string> on_host;
@@ -55,6 +65,13 @@ int threads_per_rank(const JobConfig& config, const HostFacts& facts, const Node
 
 }  // namespace
 
+void check_request(const JobConfig& config, const MpiCommunicator& world, const std::string& trace_path) {
+  validate(config, world.size());
+  if (world.rank() == 0) {
+    check_trace_path(trace_path);
+  }
+}
+
 Input open_input(const JobConfig& config) {
   if (!config.qkv) {
     return {shape_from_options(config), make_synthetic_input(config.seed)};
@@ -64,14 +81,44 @@ Input open_input(const JobConfig& config) {
 }
 
 void load_input(const Input& input, const JobPlan& plan, const HierarchicalCommunicators& communicators,
-                CellRun& cell) {
-  agree(communicators.world(), [&] { fill_tensors(input, plan, communicators, cell); });
+                CellRun& cell, const std::function<void(int layer)>& progress) {
+  const FirstHeads first{.q = communicators.coordinates().tp * plan.query_heads(),
+                         .kv = communicators.coordinates().tp * plan.kv_heads()};
+  for (int layer = 0; layer < plan.layers(); ++layer) {
+    progress(layer);
+    agree(communicators.world(),
+          [&] { fill_layer(*input.source, cell.shard(), first, layer, cell.tensors(layer)); });
+  }
+  if (input.source->has_out()) {
+    progress(0);
+    agree(communicators.world(), [&] { check_out(*input.source, cell.shard(), first, plan); });
+  }
+}
+
+NodeLayout find_nodes(const JobConfig& config, const MpiCommunicator& world) {
+  NodeLayout hosts = discover_node_layout(world, 0);
+  if (config.simulate_ranks_per_node.value_or(0) == 0) {
+    return hosts;
+  }
+  return agree_on(world, [&] { return simulated_layout(hosts, *config.simulate_ranks_per_node); });
 }
 
 RankFacts rank_facts(const JobConfig& config, const NodeLayout& layout, const MpiCommunicator& world) {
   const HostFacts host = this_host();
-  const int threads = threads_per_rank(config, host, layout, world);
-  return {world.rank(), host, threads, measured_peak_flops(config.dtype, threads)};
+  const std::vector<std::string> bindings = all_gather(world, host.binding);
+  return agree_on(world, [&] {
+    const int threads = threads_per_rank(config, host, layout, world, bindings);
+    return RankFacts{world.rank(), host, threads, measured_peak_flops(config.dtype, threads)};
+  });
+}
+
+void set_resolved(JobConfig& config, const JobPlan& plan, const RankFacts& facts) {
+  config.context_parallel_size = plan.grid().sizes().cp;
+  config.threads_per_rank = facts.threads;
+  config.backend = BackendChoice::cpu;
+  if (config.attention_kernel == KernelChoice::back_end) {
+    config.attention_kernel = KernelChoice::cpu;
+  }
 }
 
 std::unique_ptr<AttentionKernel> make_kernel(const JobConfig& config, int threads) {

@@ -8,43 +8,42 @@
 #include "kernels/reference_attention.hpp"
 #include "src/job/checked_rows.hpp"
 #include "src/job/error_norms.hpp"
+#include "src/job/lockstep.hpp"
 
 namespace hcp {
 namespace {
 
 using Doubles = std::vector<double>;
 
-constexpr std::int64_t rows_per_chunk = 1024;  // of inputs that are computed again at a time
 constexpr std::int64_t sampled_queries = 64;
 constexpr std::int64_t sampled_keys = 16;
 
-/// Calls work(range) for ranges of at most rows_per_chunk positions.
-template <typename Work>
-void for_each_chunk(const PositionSet& positions, const Work& work) {
-  for (const PositionRange range : positions) {
-    for (std::int64_t begin = range.begin; begin < range.end; begin += rows_per_chunk) {
-      work(PositionRange{begin, std::min(begin + rows_per_chunk, range.end)});
-    }
-  }
+/// The blocks of a micro-batch with a query that sees one of `keys`.
+PositionSet queries_seeing(const AttentionMask& mask, std::int64_t tokens, const PositionSet& keys) {
+  std::vector<PositionRange> seeing = Lockstep::blocks_of({{0, tokens}});
+  std::erase_if(seeing,
+                [&](PositionRange block) { return set_intersection(mask.looked_at({block}), keys).empty(); });
+  return normalised(std::move(seeing));
 }
 
 class LayerVerifier {
  public:
   LayerVerifier(const LayerResults& results, const InputSource& input, Coverage coverage,
-                const GatherDoubles& gather)
+                const Lockstep& group)
       : results_{results},
         input_{input},
         coverage_{coverage},
-        gather_{gather},
+        group_{group},
         head_{results.mask, results.softmax_scale, results.dim_qk, results.dim_v},
-        all_rows_{spread_rows(results.rows, count_of(results.rows))},
-        queries_{coverage == Coverage::full ? all_rows_ : spread_rows(results.rows, sampled_queries)},
-        keys_{coverage == Coverage::full ? all_rows_ : spread_rows(results.rows, sampled_keys)},
+        queries_{selected(sampled_queries)},
+        keys_{selected(sampled_keys)},
+        tokens_of_queries_{queries_.set, group},
+        tokens_seeing_keys_{queries_seeing(*results.mask, results.tokens, keys_.set), group},
         norms_(verified_tensors, ErrorNorms{results.rows.size()}) {}
 
   VerificationResult verify() {
-    for (std::int64_t kv_head = results_.kv_heads.first;
-         kv_head < results_.kv_heads.first + results_.kv_heads.count; ++kv_head) {
+    const std::int64_t end = results_.kv_heads.first + results_.kv_heads.count;
+    for (std::int64_t kv_head = results_.kv_heads.first; kv_head < end; ++kv_head) {
       verify_kv_head(kv_head);
     }
     if (input_.has_out()) {
@@ -58,18 +57,20 @@ class LayerVerifier {
   }
 
  private:
+  [[nodiscard]] SelectedRows selected(std::int64_t in_a_sample) const {
+    return spread_rows(results_.rows, coverage_ == Coverage::full ? count_of(results_.rows) : in_a_sample);
+  }
+
   /// Everything that uses one KV head: the query heads of its group.
   void verify_kv_head(std::int64_t kv_head) {
     const HeadSpan group = group_of(kv_head);
-    const GatheredRows run_lse = gathered_run_lse(group);
     std::vector<Doubles> out;
     std::vector<Doubles> lse;
     compute_reference(kv_head, group, out, lse);
     for (std::int64_t i = 0; i < group.count; ++i) {
       const auto head = static_cast<std::size_t>(i);
-      compare(VerifiedTensor::out, results_.out, group.first + i - results_.query_heads.first, queries_,
-              out[head], {});
-      compare_lse(run_lse.of_head(group.first + i), lse[head]);
+      compare(VerifiedTensor::out, results_.out, local_query_head(group.first + i), queries_, out[head], {});
+      compare_lse(run_lse(group.first + i, tokens_of_queries_), lse[head]);
     }
     if (results_.pass == PassSelection::forward) {
       return;
@@ -80,11 +81,7 @@ class LayerVerifier {
       delta.push_back(row_sums(out[head], dout[head]));
     }
     check_query_gradient(kv_head, group, dout, lse, delta);
-    if (coverage_ == Coverage::full) {
-      check_key_gradient(kv_head, group, gathered_reference(group, lse), gathered_reference(group, delta));
-    } else {
-      check_key_gradient(kv_head, group, run_lse, gathered_run_delta(group));
-    }
+    check_key_gradient(kv_head, group, lse, delta);
   }
 
   [[nodiscard]] HeadSpan group_of(std::int64_t kv_head) const {
@@ -92,6 +89,10 @@ class LayerVerifier {
     const std::int64_t end = std::min(results_.query_heads.first + results_.query_heads.count,
                                       (kv_head + 1) * results_.queries_per_kv);
     return {first, end - first};
+  }
+
+  [[nodiscard]] std::int64_t local_query_head(std::int64_t head) const {
+    return head - results_.query_heads.first;
   }
 
   /// The heads `heads` of an input, one by one, as the run got them.
@@ -117,45 +118,40 @@ class LayerVerifier {
     return sums;
   }
 
-  [[nodiscard]] GatheredRows gathered_run_lse(HeadSpan group) const {
-    GatheredRows gathered{group, results_.tokens};
+  /// lse of the run, of one query head. Collective, as all that fetch.
+  [[nodiscard]] Doubles run_lse(std::int64_t head, const AskedTokens& tokens) const {
     const HeadSpan held = results_.lse_heads;
-    const std::int64_t end = std::min(group.first + group.count, held.first + held.count);
-    for (std::int64_t head = std::max(group.first, held.first); head < end; ++head) {
-      gathered.contribute(head, results_.lse_rows, [&](std::int64_t row) {
-        return static_cast<double>(results_.lse[row * held.count + head - held.first]);
-      });
-    }
-    gathered.gather(gather_);
-    return gathered;
+    const bool holds = head >= held.first && head < held.first + held.count;
+    return tokens.fetch(holds ? results_.lse_rows : PositionSet{}, [&](std::int64_t row) {
+      return static_cast<double>(results_.lse[row * held.count + head - held.first]);
+    });
   }
 
-  [[nodiscard]] GatheredRows gathered_run_delta(HeadSpan group) const {
-    const std::vector<Doubles> dout = load(InputTensor::dout, results_.rows, group, results_.dim_v);
-    std::vector<Doubles> delta;
-    for (std::int64_t i = 0; i < group.count; ++i) {
-      delta.push_back(row_sums(head_in_fp64(results_.out, group.first + i - results_.query_heads.first),
-                               dout[static_cast<std::size_t>(i)]));
-    }
-    return gathered_reference(group, delta);
+  /// rowsum(dout * out) with out of the run, of one query head.
+  [[nodiscard]] Doubles run_delta(std::int64_t head, const AskedTokens& tokens) const {
+    const PositionSet rows = set_intersection(results_.rows, tokens.asked());
+    Doubles delta;
+    delta.reserve(static_cast<std::size_t>(count_of(rows)));
+    group_.for_each_block(rows, [&](PositionRange range) {
+      const Doubles dout = load(InputTensor::dout, {range}, {head, 1}, results_.dim_v).front();
+      const RowSpan span = rows_of({range}, results_.rows).front();
+      const ConstTensorView out = results_.out.row_slice(span.first, span.count);
+      const Doubles sums = row_sums(head_in_fp64(out, local_query_head(head)), dout);
+      delta.insert(delta.end(), sums.begin(), sums.end());
+    });
+    return fetch(tokens, rows, delta);
   }
 
-  /// @param values [heads][rows of the rank]
-  [[nodiscard]] GatheredRows gathered_reference(HeadSpan group, const std::vector<Doubles>& values) const {
-    GatheredRows gathered{group, results_.tokens};
-    for (std::int64_t i = 0; i < group.count; ++i) {
-      gathered.contribute(group.first + i, results_.rows, [&](std::int64_t row) {
-        return values[static_cast<std::size_t>(i)][static_cast<std::size_t>(row)];
-      });
-    }
-    gathered.gather(gather_);
-    return gathered;
+  /// @param values [rows]
+  [[nodiscard]] static Doubles fetch(const AskedTokens& tokens, const PositionSet& rows,
+                                     const Doubles& values) {
+    return tokens.fetch(rows, [&](std::int64_t row) { return values[static_cast<std::size_t>(row)]; });
   }
 
-  /// Calls work(keys) for all keys that the selected queries see, chunk by chunk.
+  /// Calls work(keys) for all keys that the selected queries see, block by block.
   template <typename Work>
-  void for_each_key_chunk(std::int64_t kv_head, const Work& work) const {
-    for_each_chunk(results_.mask->looked_at(queries_.set), [&](PositionRange range) {
+  void for_each_key_block(std::int64_t kv_head, const Work& work) const {
+    group_.for_each_block(results_.mask->looked_at(queries_.set), [&](PositionRange range) {
       const Doubles k = load(InputTensor::k, {range}, {kv_head, 1}, results_.dim_qk).front();
       const Doubles v = load(InputTensor::v, {range}, {kv_head, 1}, results_.dim_v).front();
       const std::vector<std::int64_t> positions = single_positions(std::span{&range, 1});
@@ -169,7 +165,7 @@ class LayerVerifier {
     out.assign(q.size(), Doubles(static_cast<std::size_t>(queries_.count() * results_.dim_v)));
     lse.assign(q.size(),
                Doubles(static_cast<std::size_t>(queries_.count()), -std::numeric_limits<double>::infinity()));
-    for_each_key_chunk(kv_head, [&](const ReferenceKeys& keys) {
+    for_each_key_block(kv_head, [&](const ReferenceKeys& keys) {
       for (std::size_t head = 0; head < q.size(); ++head) {
         fold_reference_attention(head_, {queries_.positions, q[head].data()}, keys,
                                  {out[head].data(), lse[head].data()});
@@ -182,7 +178,7 @@ class LayerVerifier {
     const std::vector<Doubles> q = load(InputTensor::q, queries_.set, group, results_.dim_qk);
     std::vector<Doubles> dq(q.size(), Doubles(static_cast<std::size_t>(queries_.count() * results_.dim_qk)));
     std::vector<Doubles> magnitude = dq;
-    for_each_key_chunk(kv_head, [&](const ReferenceKeys& keys) {
+    for_each_key_block(kv_head, [&](const ReferenceKeys& keys) {
       for (std::size_t head = 0; head < q.size(); ++head) {
         fold_reference_gradient(head_, {queries_.positions, q[head].data()},
                                 {dout[head].data(), lse[head].data(), delta[head].data()}, keys,
@@ -191,38 +187,43 @@ class LayerVerifier {
     });
     for (std::size_t head = 0; head < q.size(); ++head) {
       compare(VerifiedTensor::dq, results_.dq,
-              group.first + static_cast<std::int64_t>(head) - results_.query_heads.first, queries_, dq[head],
+              local_query_head(group.first + static_cast<std::int64_t>(head)), queries_, dq[head],
               magnitude[head]);
     }
   }
 
-  void check_key_gradient(std::int64_t kv_head, HeadSpan group, const GatheredRows& lse,
-                          const GatheredRows& delta) {
+  /// @param reference_lse, reference_delta [heads of the group][queries], for full coverage
+  void check_key_gradient(std::int64_t kv_head, HeadSpan group, const std::vector<Doubles>& reference_lse,
+                          const std::vector<Doubles>& reference_delta) {
     const Doubles k = load(InputTensor::k, keys_.set, {kv_head, 1}, results_.dim_qk).front();
     const Doubles v = load(InputTensor::v, keys_.set, {kv_head, 1}, results_.dim_v).front();
     Doubles dk(k.size());
     Doubles dv(v.size());
     Doubles dk_magnitude = dk;
     Doubles dv_magnitude = dv;
-    for_each_chunk({{0, results_.tokens}}, [&](PositionRange range) {
-      if (set_intersection(results_.mask->looked_at({range}), keys_.set).empty()) {
-        return;
-      }
-      const std::vector<Doubles> q = load(InputTensor::q, {range}, group, results_.dim_qk);
-      const std::vector<Doubles> dout = load(InputTensor::dout, {range}, group, results_.dim_v);
-      const std::vector<std::int64_t> positions = single_positions(std::span{&range, 1});
-      for (std::int64_t i = 0; i < group.count; ++i) {
-        const auto head = static_cast<std::size_t>(i);
-        fold_reference_gradient(head_, {positions, q[head].data()},
-                                {dout[head].data(), lse.of_head(group.first + i) + range.begin,
-                                 delta.of_head(group.first + i) + range.begin},
+    for (std::int64_t i = 0; i < group.count; ++i) {
+      const std::int64_t head = group.first + i;
+      const auto place = static_cast<std::size_t>(i);
+      const bool full = coverage_ == Coverage::full;
+      const Doubles lse = full ? fetch(tokens_seeing_keys_, results_.rows, reference_lse[place])
+                               : run_lse(head, tokens_seeing_keys_);
+      const Doubles delta = full ? fetch(tokens_seeing_keys_, results_.rows, reference_delta[place])
+                                 : run_delta(head, tokens_seeing_keys_);
+      std::int64_t row = 0;
+      group_.for_each_block(tokens_seeing_keys_.needed(), [&](PositionRange range) {
+        const Doubles q = load(InputTensor::q, {range}, {head, 1}, results_.dim_qk).front();
+        const Doubles dout = load(InputTensor::dout, {range}, {head, 1}, results_.dim_v).front();
+        const std::vector<std::int64_t> positions = single_positions(std::span{&range, 1});
+        fold_reference_gradient(head_, {positions, q.data()},
+                                {dout.data(), lse.data() + row, delta.data() + row},
                                 {keys_.positions, k.data(), v.data()},
                                 {.dk = dk.data(),
                                  .dk_magnitude = dk_magnitude.data(),
                                  .dv = dv.data(),
                                  .dv_magnitude = dv_magnitude.data()});
-      }
-    });
+        row += range.size();
+      });
+    }
     const std::int64_t local_head = kv_head - results_.kv_heads.first;
     compare(VerifiedTensor::dk, results_.dk, local_head, keys_, dk, dk_magnitude);
     compare(VerifiedTensor::dv, results_.dv, local_head, keys_, dv, dv_magnitude);
@@ -245,32 +246,36 @@ class LayerVerifier {
     }
   }
 
-  void compare_lse(const double* run_lse, const Doubles& reference) {
+  /// @param run_lse, reference [queries]
+  void compare_lse(const Doubles& run_lse, const Doubles& reference) {
     for (std::size_t i = 0; i < reference.size(); ++i) {
-      norms_of(VerifiedTensor::lse)
-          .add(queries_.chunks[i], run_lse[queries_.positions[i]], reference[i], 0.0);
+      norms_of(VerifiedTensor::lse).add(queries_.chunks[i], run_lse[i], reference[i], 0.0);
     }
   }
 
   void compare_with_stored_out() {
     const std::int64_t heads = results_.query_heads.count;
-    TensorView stored{nullptr, DataType::fp32, all_rows_.count(), heads, results_.dim_v};
-    std::vector<std::byte> bytes(static_cast<std::size_t>(stored.bytes()));
-    stored.data = bytes.data();
-    input_.fill(InputTensor::out, results_.rows, results_.query_heads.first, results_.layer, stored);
-    for (std::int64_t head = 0; head < heads; ++head) {
-      compare(VerifiedTensor::stored_out, results_.out, head, all_rows_, head_in_fp64(stored, head), {});
-    }
+    group_.for_each_block(results_.rows, [&](PositionRange range) {
+      TensorView stored{nullptr, DataType::fp32, range.size(), heads, results_.dim_v};
+      std::vector<std::byte> bytes(static_cast<std::size_t>(stored.bytes()));
+      stored.data = bytes.data();
+      input_.fill(InputTensor::out, {range}, results_.query_heads.first, results_.layer, stored);
+      const SelectedRows rows = rows_within(results_.rows, range);
+      for (std::int64_t head = 0; head < heads; ++head) {
+        compare(VerifiedTensor::stored_out, results_.out, head, rows, head_in_fp64(stored, head), {});
+      }
+    });
   }
 
   const LayerResults& results_;
   const InputSource& input_;
   Coverage coverage_;
-  const GatherDoubles& gather_;
+  const Lockstep& group_;
   ReferenceHead head_;
-  SelectedRows all_rows_;
   SelectedRows queries_;
   SelectedRows keys_;
+  AskedTokens tokens_of_queries_;
+  AskedTokens tokens_seeing_keys_;
   std::vector<ErrorNorms> norms_;
 };
 
@@ -301,8 +306,9 @@ std::string VerificationResult::worst() const {
 }
 
 VerificationResult verify_layer(const LayerResults& results, const InputSource& input, Coverage coverage,
-                                const GatherDoubles& gather) {
-  return LayerVerifier{results, input, coverage, gather}.verify();
+                                const GatherDoubles& gather, const Progress& progress) {
+  const Lockstep group{gather, progress};
+  return LayerVerifier{results, input, coverage, group}.verify();
 }
 
 double full_verification_flop(std::int64_t visible_pairs, const ProblemShape& shape, PassSelection passes) {

@@ -95,10 +95,16 @@ enum class Coverage : std::uint8_t {
 /// What all ranks of the CP group gave, one after the other in rank order. Collective.
 using GatherDoubles = std::function<std::vector<double>(std::span<const double>)>;
 
-/// Collective over the CP group: every rank calls `gather` equally often.
-/// @throws std::invalid_argument if an input file cannot be read
+/// Called before each block of inputs is computed and before each gather: whoever watches for ranks that hang
+/// may give each of these steps as long as any step.
+using Progress = std::function<void()>;
+
+/// Collective over the CP group: every rank calls `gather` equally often. A sample takes, besides what the
+/// selected rows need, two numbers per token that sees a selected key, for one query head at a time.
+/// @throws std::invalid_argument if an input file cannot be read, perhaps on one rank alone
 [[nodiscard]] VerificationResult verify_layer(const LayerResults& results, const InputSource& input,
-                                              Coverage coverage, const GatherDoubles& gather);
+                                              Coverage coverage, const GatherDoubles& gather,
+                                              const Progress& progress);
 
 /// FLOP that Coverage::full costs all ranks together, for one layer.
 /// @param visible_pairs mask area of all queries

@@ -1,5 +1,10 @@
 #include "src/job/verify_cell.hpp"
 
+#include <algorithm>
+
+#include <iomanip>
+#include <sstream>
+
 #include "src/job/verification.hpp"
 #include "topology/mpi_collectives.hpp"
 
@@ -60,7 +65,8 @@ LayerResults results_of(const JobConfig& config, const JobPlan& plan,
 }  // namespace
 
 Verified verify_cell(const JobConfig& config, const JobPlan& plan, const Input& input,
-                     const HierarchicalCommunicators& communicators, const CellRun& cell) {
+                     const HierarchicalCommunicators& communicators, const CellRun& cell,
+                     const std::function<void(int layer)>& progress) {
   if (config.verify == VerifyMode::off || config.comm_only || config.compute_only) {
     return {};
   }
@@ -69,8 +75,8 @@ Verified verify_cell(const JobConfig& config, const JobPlan& plan, const Input& 
   double largest = 0.0;
   std::string where;
   for (int layer = 0; layer < plan.layers(); ++layer) {
-    const VerificationResult result =
-        verify_layer(results_of(config, plan, communicators, cell, layer), *input.source, coverage, gather);
+    const VerificationResult result = verify_layer(results_of(config, plan, communicators, cell, layer),
+                                                   *input.source, coverage, gather, [&] { progress(layer); });
     if (result.largest() > largest) {
       largest = result.largest();
       where = result.worst() + " in layer " + std::to_string(layer);
@@ -79,15 +85,17 @@ Verified verify_cell(const JobConfig& config, const JobPlan& plan, const Input& 
   const MpiCommunicator& world = communicators.world();
   Verified verified{.mode = coverage == Coverage::full ? "full" : "sample",
                     .error = all_reduce(world, Reduction::max, largest),
-                    .tolerance = verification_tolerance(config.dtype),
+                    .tolerance = std::max(verification_tolerance(config.dtype),
+                                          verification_tolerance(config.grad_comm_dtype)),
                     .where = {}};
   verified.passed = verified.error <= verified.tolerance;
   if (!verified.passed) {
     const std::int64_t candidate = largest == verified.error ? world.rank() : world.size();
     const auto owner = static_cast<int>(all_reduce(world, Reduction::min, candidate));
-    verified.where = broadcast(
-        world, "rank " + std::to_string(owner) + ": error " + std::to_string(verified.error) + " in " + where,
-        owner);
+    std::ostringstream message;
+    message << "rank " << owner << ": error " << std::scientific << std::setprecision(1) << verified.error
+            << " in " << where;
+    verified.where = broadcast(world, message.str(), owner);
   }
   return verified;
 }

@@ -1,6 +1,7 @@
 /// The verdict on a cell: every layer of every rank against the fp64 reference.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -18,7 +19,10 @@ struct Verified {
 };
 
 /// Collective over the world, outside the timed part. A run that computed only a part is not verified.
+/// @param progress  called with the layer before each step that may take long, see verify_layer
+/// @throws std::invalid_argument if an input file cannot be read any more, perhaps on one rank alone
 [[nodiscard]] Verified verify_cell(const JobConfig& config, const JobPlan& plan, const Input& input,
-                                   const HierarchicalCommunicators& communicators, const CellRun& cell);
+                                   const HierarchicalCommunicators& communicators, const CellRun& cell,
+                                   const std::function<void(int layer)>& progress);
 
 }  // namespace hcp

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -15,7 +13,7 @@ Watchdog::Watchdog(std::string who, double timeout_s, void (*expired)(const std:
     : who_{std::move(who)},
       timeout_s_{timeout_s},
       expired_{expired},
-      what_{"start-up"},
+      what_{std::string{"start-up"}},
       deadline_s_{now_s() + timeout_s} {
   thread_ = std::thread{&Watchdog::watch, this};
 }
@@ -30,18 +28,28 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::enter(std::string what) {
-  const std::lock_guard lock{mutex_};
-  const bool rested = std::isinf(deadline_s_);
-  what_ = std::move(what);
-  deadline_s_ = now_s() + timeout_s_;
-  if (rested) {
-    changed_.notify_one();
-  }
+  begin(std::move(what));
 }
 
-void Watchdog::rest() {
+void Watchdog::enter(int iteration, const Phase& phase) {
+  begin(IterationPhase{iteration, phase});
+}
+
+std::string Watchdog::text_of(const Stretch& stretch) {
+  if (const auto* what = std::get_if<std::string>(&stretch)) {
+    return *what;
+  }
+  const auto& [iteration, phase] = std::get<IterationPhase>(stretch);
+  return "iteration " + std::to_string(iteration) + ", layer " + std::to_string(phase.layer) +
+         (phase.pass == Pass::forward ? ", forward" : ", backward") +
+         (phase.level < 0 ? "" : ", level " + std::to_string(phase.level)) + ", step " +
+         std::to_string(phase.step);
+}
+
+void Watchdog::begin(Stretch stretch) {
   const std::lock_guard lock{mutex_};
-  deadline_s_ = std::numeric_limits<double>::infinity();
+  what_ = std::move(stretch);
+  deadline_s_ = now_s() + timeout_s_;  // later than before: the thread finds out when it wakes
 }
 
 void Watchdog::watch() {
@@ -50,10 +58,10 @@ void Watchdog::watch() {
     const double left = deadline_s_ - now_s();
     if (left <= 0) {
       std::ostringstream message;
-      message << who_ << ": " << what_ << " did not finish within " << timeout_s_ << " s";
+      message << who_ << ": " << text_of(what_) << " did not finish within " << timeout_s_ << " s";
       expired_(message.str());
     }
-    constexpr double longest_sleep_s = 3600.0;  // infinity is no time that a clock can wait for
+    constexpr double longest_sleep_s = 3600.0;  // a timeout may be longer than a clock can count
     changed_.wait_for(lock, std::chrono::duration<double>{std::min(left, longest_sleep_s)});
   }
 }

@@ -9,6 +9,9 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <variant>
+
+#include "src/attention/phase_log.hpp"
 
 namespace hcp {
 
@@ -23,10 +26,19 @@ class Watchdog {
 
   /// From now on the job does `what`, and has the whole timeout for it.
   void enter(std::string what);
-  /// Until the next enter() there is no deadline.
-  void rest();
+  /// The same for a phase of an iteration, made into words only if its time runs out: this is told of every
+  /// instruction while the clock runs.
+  void enter(int iteration, const Phase& phase);
 
  private:
+  struct IterationPhase {
+    int iteration = 0;
+    Phase phase;
+  };
+  using Stretch = std::variant<std::string, IterationPhase>;
+  [[nodiscard]] static std::string text_of(const Stretch& stretch);
+
+  void begin(Stretch stretch);
   void watch();
 
   std::string who_;
@@ -34,7 +46,7 @@ class Watchdog {
   void (*expired_)(const std::string&);
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::string what_;
+  Stretch what_;
   double deadline_s_ = 0.0;
   bool stopping_ = false;
   std::thread thread_;

@@ -28,10 +28,12 @@ Column column(const char* name, const char* unit, Value Row::*member) {
 }  // namespace
 
 std::vector<Column> CellRow::columns() {
-  return {column("cell", "1", &CellRow::cell),        column("tokens", "1", &CellRow::tokens),
-          column("scheme", "text", &CellRow::scheme), column("sizes", "text", &CellRow::sizes),
-          column("mask", "text", &CellRow::mask),     column("dtype", "text", &CellRow::dtype),
-          column("pass", "text", &CellRow::pass),     column("options", "text", &CellRow::options)};
+  return {column("cell", "1", &CellRow::cell),         column("tokens", "1", &CellRow::tokens),
+          column("scheme", "text", &CellRow::scheme),  column("sizes", "text", &CellRow::sizes),
+          column("mask", "text", &CellRow::mask),      column("dtype", "text", &CellRow::dtype),
+          column("pass", "text", &CellRow::pass),      column("nodes", "text", &CellRow::nodes),
+          column("flops", "FLOP", &CellRow::flops),    column("peak_flops", "FLOP/s", &CellRow::peak_flops),
+          column("options", "text", &CellRow::options)};
 }
 
 std::vector<Column> RankRow::columns() {

@@ -37,12 +37,15 @@ struct Column {
 struct CellRow {
   std::int32_t cell = 0;
   std::int64_t tokens = 0;    ///< of the whole batch: micro-batch rows times sequence length
-  FixedString<256> scheme{};  ///< canonical, after levels of size 1 vanished; per layer joined by ","
+  FixedString<256> scheme{};  ///< canonical, after levels of size 1 vanished; per layer joined by ";"
   FixedString<256> sizes{};   ///< ranks per level, inner first, "2,2"
   FixedString<32> mask{};
   FixedString<8> dtype{};
-  FixedString<8> pass{};         ///< fwd, bwd or fwdbwd
-  FixedString<16384> options{};  ///< every option as one JSON object
+  FixedString<16> pass{};       ///< fwd, bwd or fwdbwd; ":comm" or ":compute" where only that part was run
+  FixedString<24> nodes{};      ///< number of nodes, "2" or "2 (simulated)"
+  double flops = not_measured;  ///< of all ranks in one iteration, visible pairs only
+  double peak_flops = not_measured;  ///< measured for the threads of one rank, as if each had a core
+  FixedString<16384> options{};      ///< every option as one JSON object; lists of over 64 values shortened
 
   static constexpr const char* table = "cells";
   [[nodiscard]] static std::vector<Column> columns();
@@ -74,8 +77,9 @@ struct PlacementRow {
   std::int32_t cp = 0;
   std::int32_t dp = 0;
   std::int32_t pp = 0;
-  FixedString<32> level_coordinates{};  ///< in the CP group, inner first, "1,0"
-  std::int64_t tokens = 0;              ///< held by this rank
+  /// In the CP group, inner first, "1,0", without levels of size 1; of different schemes joined by ";".
+  FixedString<64> level_coordinates{};
+  std::int64_t tokens = 0;  ///< held by this rank
 
   static constexpr const char* table = "placement";
   [[nodiscard]] static std::vector<Column> columns();
@@ -167,7 +171,7 @@ struct ResultRow {
   double exposed_fraction = not_measured;  ///< time in waits over time, mean over ranks
   std::int64_t bytes_inside = 0;           ///< sent by all ranks in one iteration to ranks of their own node
   std::int64_t bytes_across = 0;           ///< and to ranks of other nodes
-  double imbalance = not_measured;         ///< compute time of the busiest rank over the mean
+  double imbalance = not_measured;         ///< visible area of the busiest rank over the mean
   std::int64_t peak_memory_min = 0;        ///< over ranks, of the sum over categories
   std::int64_t peak_memory_max = 0;
   double error = not_measured;  ///< the largest against the reference

@@ -1,13 +1,14 @@
 #include "tests/attention/attention_case.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "tests/harness/delayed_transport.hpp"
 #include "tests/harness/thread_network.hpp"
@@ -16,6 +17,8 @@
 
 namespace hcp {
 namespace {
+
+constexpr std::chrono::microseconds longest_delay{300};  // several times what a message takes
 
 std::size_t at(std::int64_t row, std::int64_t heads, std::int64_t head, std::int64_t dim = 1,
                std::int64_t c = 0) {
@@ -155,20 +158,9 @@ std::string Setting::describe() const {
 namespace {
 
 /// The share of every `stride`-th head from `first` on, zero elsewhere.
-Answer solve_heads(const Problem& p, int first, int stride) {
-  const std::int64_t n = p.tokens();
-  Answer a;
-  a.q = random_tensor(n * p.heads_q * p.dim_qk, p.type, p.seed * 4);
-  a.k = random_tensor(n * p.heads_kv * p.dim_qk, p.type, p.seed * 4 + 1);
-  a.v = random_tensor(n * p.heads_kv * p.dim_v, p.type, p.seed * 4 + 2);
-  a.dout = random_tensor(n * p.heads_q * p.dim_v, p.type, p.seed * 4 + 3);
-  if (p.positive_dv) {
-    for (float& value : a.dout) {
-      value = std::abs(value);
-    }
-  }
+Answer solve_heads(const Problem& p, Answer a, int first, int stride) {
   a.out.assign(a.dout.size(), 0.0);
-  a.lse.assign(static_cast<std::size_t>(n * p.heads_q), 0.0);
+  a.lse.assign(static_cast<std::size_t>(p.tokens() * p.heads_q), 0.0);
   for (auto* tensor : {&a.dq, &a.dq_size}) {
     tensor->assign(a.q.size(), 0.0);
   }
@@ -190,12 +182,31 @@ using TransportMaker =
 
 }  // namespace
 
+Answer random_input(const Problem& p) {
+  const std::int64_t n = p.tokens();
+  Answer a;
+  a.q = random_tensor(n * p.heads_q * p.dim_qk, p.type, p.seed * 4);
+  a.k = random_tensor(n * p.heads_kv * p.dim_qk, p.type, p.seed * 4 + 1);
+  a.v = random_tensor(n * p.heads_kv * p.dim_v, p.type, p.seed * 4 + 2);
+  a.dout = random_tensor(n * p.heads_q * p.dim_v, p.type, p.seed * 4 + 3);
+  if (p.positive_dv) {
+    for (float& value : a.dout) {
+      value = std::abs(value);
+    }
+  }
+  return a;
+}
+
 Answer solve(const Problem& problem) {
-  return solve_heads(problem, 0, 1);
+  return solve(problem, random_input(problem));
+}
+
+Answer solve(const Problem& problem, Answer input) {
+  return solve_heads(problem, std::move(input), 0, 1);
 }
 
 Answer solve(const Problem& p, const MpiCommunicator& comm) {
-  Answer a = solve_heads(p, comm.rank(), comm.size());
+  Answer a = solve_heads(p, random_input(p), comm.rank(), comm.size());
   for (auto* tensor : {&a.out, &a.lse, &a.dq, &a.dk, &a.dv, &a.dq_size, &a.dk_size, &a.dv_size}) {
     all_reduce(comm, Reduction::sum, std::span<double>{*tensor});
   }
@@ -204,8 +215,24 @@ Answer solve(const Problem& p, const MpiCommunicator& comm) {
 
 namespace {
 
+/// What the transport of each communicator of the plan sent, by CP rank of the receiver.
+TrafficLedger counted_by(const std::vector<std::unique_ptr<Transport>>& transports, const ExchangePlan& plan,
+                         const std::vector<Level>& levels, const std::vector<int>& sizes, int rank) {
+  TrafficLedger ledger;
+  for (std::size_t c = 0; c < transports.size(); ++c) {
+    const auto group = static_cast<std::size_t>(level_place(rank, sizes, plan.communicators[c]).group);
+    const std::vector<int> members = level_groups(sizes, plan.communicators[c]).at(group);
+    for (const SentCount& count : transports[c]->sent()) {
+      const int peer = members.at(static_cast<std::size_t>(count.peer));
+      ledger[{pass_of_tag(count.tag), peer, outermost_difference(rank, peer, levels),
+              payload_of_tag(count.tag)}] += {count.bytes, count.messages};
+    }
+  }
+  return ledger;
+}
+
 LocalResult run_rank(const Problem& problem, const Setting& setting, const Answer& answer, int rank,
-                     const TransportMaker& make_transport) {
+                     const TransportMaker& make_transport, const std::function<void()>& before_forward) {
   std::vector<int> sizes;
   std::vector<int> swaps;
   for (std::size_t level = 0; level < setting.levels.size(); ++level) {
@@ -262,18 +289,16 @@ LocalResult run_rank(const Problem& problem, const Setting& setting, const Answe
                                      ledger,
                                      log,
                                      0};
+  if (before_forward) {
+    before_forward();
+  }
   attention.forward(tensors, true);
   attention.backward(tensors);
 
   for (const KnownArray array : {array_out, array_dq, array_dk, array_dv, array_lse}) {
     result.tensors.push_back(bytes_of(tensors.view(array)));
   }
-  for (const auto& transport : transports) {
-    for (const SentCount& count : transport->sent()) {
-      result.counted_bytes += count.bytes;
-      result.counted_messages += count.messages;
-    }
-  }
+  result.counted = counted_by(transports, result.plan, setting.levels, sizes, rank);
   for (std::size_t c = 0; c < memory_categories; ++c) {
     result.peaks[c] = ledger.peak(static_cast<MemoryCategory>(c));
   }
@@ -284,15 +309,17 @@ LocalResult run_rank(const Problem& problem, const Setting& setting, const Answe
 }  // namespace
 
 LocalResult run_case(const Problem& problem, const Setting& setting, const Answer& answer,
-                     const MpiCommunicator& comm) {
+                     const MpiCommunicator& comm, const std::function<void()>& before_forward) {
   return run_rank(
       problem, setting, answer, comm.rank(),
       [&](const std::vector<int>& /*levels*/, const LevelPlace& place) -> std::unique_ptr<Transport> {
         const MpiCommunicator group = comm.split(place.group, place.rank);
         std::unique_ptr<Transport> transport = make_mpi_transport(group, 60.0);
-        return setting.delay_seed ? make_delayed_transport(std::move(transport), *setting.delay_seed)
-                                  : std::move(transport);
-      });
+        return setting.delay_seed
+                   ? make_delayed_transport(std::move(transport), *setting.delay_seed, longest_delay)
+                   : std::move(transport);
+      },
+      before_forward);
 }
 
 std::vector<LocalResult> run_case_on_threads(const Problem& problem, const Setting& setting,
@@ -301,11 +328,13 @@ std::vector<LocalResult> run_case_on_threads(const Problem& problem, const Setti
   std::mutex mutex;
   std::map<std::pair<std::vector<int>, int>, ThreadNetwork> networks;  // by levels and group
   run_as_threads(static_cast<int>(results.size()), [&](int rank) {
-    results[static_cast<std::size_t>(rank)] = run_rank(
-        problem, setting, answer, rank, [&](const std::vector<int>& levels, const LevelPlace& place) {
-          const std::lock_guard lock{mutex};
-          return networks[{levels, place.group}].transport(place.rank, place.size);
-        });
+    results[static_cast<std::size_t>(rank)] =
+        run_rank(problem, setting, answer, rank,
+                 [&](const std::vector<int>& levels, const LevelPlace& place) {
+                   const std::lock_guard lock{mutex};
+                   return networks[{levels, place.group}].transport(place.rank, place.size);
+                 },
+                 {});
   });
   return results;
 }

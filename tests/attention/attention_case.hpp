@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "kernels/position_ranges.hpp"
 #include "src/attention/context_parallel_attention.hpp"
 #include "src/comm/mpi_transport.hpp"
+#include "src/plan/traffic.hpp"
 #include "topology/mpi_environment.hpp"
 #include "topology/sequence_partition.hpp"
 
@@ -44,9 +46,14 @@ struct Answer {
   std::vector<double> dq_size, dk_size, dv_size;  // the same sums in absolute values
 };
 
+/// An answer without the answer: random q, k, v and dout.
+[[nodiscard]] Answer random_input(const Problem& problem);
+
 /// Collective: the heads are shared out over the ranks. Every rank gets the whole answer.
 [[nodiscard]] Answer solve(const Problem& problem, const MpiCommunicator& comm);
 [[nodiscard]] Answer solve(const Problem& problem);
+/// @param input q, k, v and dout
+[[nodiscard]] Answer solve(const Problem& problem, Answer input);
 
 struct Setting {
   std::vector<Level> levels;  ///< sizes > 1
@@ -63,15 +70,16 @@ struct LocalResult {
   ExchangePlan plan{};
   PositionSet shard{};
   std::vector<std::vector<std::byte>> tensors{};  ///< out, dq, dk, dv, lse as they lie in memory
-  std::int64_t counted_bytes = 0;
-  std::int64_t counted_messages = 0;
+  TrafficLedger counted{};                        ///< by the transports
   std::array<std::int64_t, memory_categories> peaks{};
   std::int64_t peak_total = 0;
 };
 
 /// Collective. Forward and backward with the production plan, transports and attention.
+/// @param before_forward called when all communicators exist
 [[nodiscard]] LocalResult run_case(const Problem& problem, const Setting& setting, const Answer& answer,
-                                   const MpiCommunicator& comm);
+                                   const MpiCommunicator& comm,
+                                   const std::function<void()>& before_forward = {});
 
 /// The same on threads of this process, all ranks' results.
 [[nodiscard]] std::vector<LocalResult> run_case_on_threads(const Problem& problem, const Setting& setting,
@@ -88,14 +96,6 @@ struct CaseErrors {
 /// The same of the whole tensors, all ranks together: out, dq, dk, dv, lse.
 [[nodiscard]] std::array<double, 5> whole_errors(const Problem& problem, const Answer& answer,
                                                  const std::vector<LocalResult>& results);
-
-/// Bytes and messages that this rank's plan sends in both passes, by CP rank of the receiver.
-struct PlannedTraffic {
-  std::int64_t bytes = 0;
-  std::int64_t messages = 0;
-  bool operator==(const PlannedTraffic&) const = default;
-};
-[[nodiscard]] std::vector<PlannedTraffic> planned_traffic(const ExchangePlan& plan, int cp_size);
 
 /// Every single, every ordered pair over every factorisation and (for 8) the three triples of `ranks` ranks.
 [[nodiscard]] std::vector<std::vector<Level>> schemes_on(int ranks);

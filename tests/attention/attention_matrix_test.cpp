@@ -2,10 +2,12 @@
 /// the plan.
 ///
 /// HCP_TEST_EXHAUSTIVE=1 adds every length from 1 to 300.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 
 #include "tests/attention/attention_case.hpp"
 #include "tests/harness/pmpi_counter.hpp"
@@ -62,28 +64,23 @@ class AttentionMatrix : public testing::Test {
  protected:
   void check(const Problem& problem, const Setting& setting, const Answer& answer) {
     SCOPED_TRACE(problem.describe() + "; " + setting.describe());
-    reset_mpi_traffic();
-    const MpiTrafficSeen before = mpi_traffic_seen();
-    const LocalResult result = run_case(problem, setting, answer, comm_);
+    const LocalResult result = run_case(problem, setting, answer, comm_, reset_mpi_traffic);
     const MpiTrafficSeen seen = mpi_traffic_seen();
 
     const CaseErrors errors = errors_of(problem, answer, result);
     EXPECT_LE(errors.worst, tolerance(problem.type)) << errors.where;
     worst_ = std::max(worst_, errors.worst);
 
-    PlannedTraffic planned_total;
-    const std::vector<PlannedTraffic> planned = planned_traffic(result.plan, comm_.size());
-    for (int rank = 0; rank < comm_.size(); ++rank) {
-      const PlannedTraffic& to = planned[static_cast<std::size_t>(rank)];
-      planned_total.bytes += to.bytes;
-      planned_total.messages += to.messages;
-      const auto found = seen.sent.find(rank);
-      const MpiTraffic counted = found == seen.sent.end() ? MpiTraffic{} : found->second;
-      EXPECT_EQ(counted.bytes, to.bytes) << "to rank " << rank;
-      EXPECT_EQ(counted.messages, to.messages) << "to rank " << rank;
+    const TrafficLedger planned = planned_ledger(result.plan);
+    EXPECT_EQ(result.counted, planned);
+    std::map<int, MpiTraffic> planned_to;
+    for (const auto& [key, traffic] : planned) {
+      MpiTraffic& to = planned_to[key.peer_cp_rank];
+      to.bytes += traffic.bytes;
+      to.messages += traffic.messages;
     }
-    EXPECT_EQ(result.counted_bytes, planned_total.bytes);
-    EXPECT_EQ(result.counted_messages, planned_total.messages);
+    EXPECT_EQ(seen.sent, planned_to);
+    EXPECT_THAT(seen.other_calls, testing::IsEmpty());
 
     const ExchangePlan* const plan = &result.plan;
     const MemoryPeaks peaks = planned_memory({&plan, 1}, PassSelection::both);

@@ -1,4 +1,4 @@
-// Errors, traffic and the list of schemes: what a case is held against.
+// Errors and the list of schemes: what a case is held against.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -113,20 +113,6 @@ std::array<double, 5> whole_errors(const Problem& p, const Answer& answer,
   std::array<double, 5> errors{};
   std::transform(norms.begin(), norms.end(), errors.begin(), [](const Norms& n) { return n.relative(); });
   return errors;
-}
-
-std::vector<PlannedTraffic> planned_traffic(const ExchangePlan& plan, int cp_size) {
-  std::vector<PlannedTraffic> traffic(static_cast<std::size_t>(cp_size));
-  for (const Pass pass : {Pass::forward, Pass::backward}) {
-    for (const Transfer& transfer : plan.program(pass).transfers) {
-      for (const PlannedMessage& message : transfer.sends) {
-        PlannedTraffic& to = traffic.at(static_cast<std::size_t>(message.peer_cp_rank));
-        to.bytes += message.bytes();
-        ++to.messages;
-      }
-    }
-  }
-  return traffic;
 }
 
 std::vector<std::vector<Level>> schemes_on(int ranks) {

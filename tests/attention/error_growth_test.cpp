@@ -70,34 +70,11 @@ TEST(ErrorGrowth, GradientsOfOneSignDriftOnlyWhereTheUserAskedForShortSums) {
   short_ring.gradient_wire = DataType::bf16;
   const double exact = whole_errors(problem, answer, run_case_on_threads(problem, ring, answer))[3];
   const double drifting = whole_errors(problem, answer, run_case_on_threads(problem, short_ring, answer))[3];
+  // Sums are fp32 here in any case and only rounded for each hop, so the drift stays below the 1e-2 of codes
+  // that also add in bf16; it must show all the same, or the option does nothing.
   std::printf("dv after 16 hops: fp32 %.2e, bf16 %.2e\n", exact, drifting);
   EXPECT_LT(exact, 1e-5);
   EXPECT_GT(drifting, 1e-3);
-}
-
-TEST(UserFaults, LengthsThatNobodyElseTakesOnEightRanks) {
-  const Problem problem{
-      .documents = {137, 2041, 89}, .causal = true, .heads_q = 2, .heads_kv = 1, .dim_qk = 8, .dim_v = 8};
-  const Answer answer = solve(problem);
-  for (const std::vector<Level>& levels :
-       std::vector<std::vector<Level>>{{{Algorithm::p2p, 8}}, {{Algorithm::p2p, 4}, {Algorithm::a2a, 2}}}) {
-    for (const LocalResult& result :
-         run_case_on_threads(problem, {.levels = levels, .delay_seed = {}}, answer)) {
-      const CaseErrors errors = errors_of(problem, answer, result);
-      EXPECT_LE(errors.worst, 2e-6) << errors.where;
-    }
-  }
-}
-
-TEST(UserFaults, FortyHeadsSwapOverFortyRanksWithEightKvHeads) {
-  const Problem problem{
-      .documents = {160}, .causal = true, .heads_q = 40, .heads_kv = 8, .dim_qk = 8, .dim_v = 8};
-  const Answer answer = solve(problem);
-  for (const LocalResult& result :
-       run_case_on_threads(problem, {.levels = {{Algorithm::a2a, 40}}, .delay_seed = {}}, answer)) {
-    const CaseErrors errors = errors_of(problem, answer, result);
-    EXPECT_LE(errors.worst, 2e-6) << errors.where;
-  }
 }
 
 }  // namespace

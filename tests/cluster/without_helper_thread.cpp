@@ -10,8 +10,10 @@
 int main(int argc, char** argv) {
   const hcp::MpiEnvironment mpi{argc, argv};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  return hcp::run_job(hcp::parse_job_config(arguments), mpi,
-                      [](const hcp::MpiCommunicator& communicator, double timeout_s) {
-                        return hcp::make_mpi_transport(communicator, timeout_s, hcp::Progress::none);
-                      });
+  const auto everyone = hcp::MpiCommunicator::duplicate(MPI_COMM_WORLD);
+  return static_cast<int>(hcp::run_job(hcp::parse_job_config(arguments), everyone,
+                                       [](const hcp::MpiCommunicator& communicator, double timeout_s) {
+                                         return hcp::make_mpi_transport(communicator, timeout_s,
+                                                                        hcp::Progress::none);
+                                       }));
 }

@@ -1,10 +1,12 @@
 #include "tests/harness/delayed_transport.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 namespace hcp {
@@ -62,18 +64,32 @@ TEST(DelayedTransport, DeliversWhatTheInnerOneDelivers) {
   EXPECT_EQ(transport->sent().at(0).messages, 3 * rounds);
 }
 
-TEST(DelayedTransport, ShowsASendBufferThatIsOverwrittenTooEarly) {
+TEST(DelayedTransport, RefusesEverySendBufferThatIsOverwrittenTooEarly) {
   const auto transport = make_delayed_transport(std::make_unique<Loopback>(), 2);
-  int wrong = 0;
+  int arrived_wrong = 0;
   for (int round = 0; round < rounds; ++round) {
     Exchange exchange{.outgoing = {std::byte{1}}, .arriving = {}};
     Ticket ticket = transport->post(exchange.messages());
     exchange.outgoing = {std::byte{2}};
-    ticket.wait();
-    if (exchange.arriving[0] == std::byte{2}) ++wrong;
+    EXPECT_THAT([&] { ticket.wait(); }, testing::ThrowsMessage<std::logic_error>(
+                                            testing::HasSubstr("byte 0 of the message to rank 1")));
+    if (exchange.arriving[0] == std::byte{2}) ++arrived_wrong;
   }
-  EXPECT_GT(wrong, rounds / 4);
-  EXPECT_LT(wrong, rounds);
+  // Whether the inner transport had read the buffer by then is a matter of luck; neither way goes unnoticed.
+  EXPECT_GT(arrived_wrong, rounds / 4);
+  EXPECT_LT(arrived_wrong, rounds);
+}
+
+TEST(DelayedTransport, ASendBufferBelongsToItsOwnWaitAlone) {
+  const auto transport = make_delayed_transport(std::make_unique<Loopback>(), 4);
+  Exchange first{.outgoing = {std::byte{1}}, .arriving = {}};
+  Exchange second{.outgoing = {std::byte{1}}, .arriving = {}};
+  Ticket first_ticket = transport->post(first.messages());
+  Ticket second_ticket = transport->post(second.messages());
+  second_ticket.wait();
+  second.outgoing = {std::byte{2}};
+  first_ticket.wait();
+  EXPECT_EQ(second.arriving[0], std::byte{1});
 }
 
 TEST(DelayedTransport, ShowsAReceiveBufferThatIsReadTooEarly) {

@@ -6,13 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <random>
 #include <tuple>
 
 #include "src/exchange/head_blocks.hpp"
 #include "src/exchange/plan_memory.hpp"
+#include "tests/exchange/planned_group.hpp"
+#include "tests/exchange/random_plans.hpp"
 #include "topology/level_digits.hpp"
-#include "topology/sequence_partition.hpp"
 
 namespace hcp {
 namespace {
@@ -20,95 +20,6 @@ namespace {
 constexpr Algorithm p2p = Algorithm::p2p;
 constexpr Algorithm gather = Algorithm::all_gather;
 constexpr Algorithm a2a = Algorithm::a2a;
-
-struct Heads {
-  std::int64_t q = 1;
-  std::int64_t kv = 1;
-};
-
-/// The plans of all ranks of one CP group.
-class PlannedGroup {
- public:
-  PlannedGroup(std::vector<Level> levels, const std::vector<std::int64_t>& documents, bool causal,
-               Heads heads, Partition partition = Partition::zigzag, DataType storage = DataType::bf16,
-               DataType gradient_wire = DataType::fp32) {
-    std::vector<std::int64_t> offsets{0};
-    for (const std::int64_t length : documents) {
-      offsets.push_back(offsets.back() + length);
-    }
-    mask_ = causal ? AttentionMask::causal(offsets) : AttentionMask::no_mask(offsets);
-    std::vector<int> sizes;
-    std::vector<int> swaps;
-    for (std::size_t i = 0; i < levels.size(); ++i) {
-      sizes.push_back(levels[i].size);
-      if (levels[i].algorithm == a2a) {
-        swaps.push_back(static_cast<int>(i));
-      }
-    }
-    const int ranks = Scheme{levels}.size();
-    const SequencePartition shards{partition, documents, ranks};
-    geometry_ = {.levels = std::move(levels),
-                 .shards = {},
-                 .mask = &mask_,
-                 .heads_q = heads.q,
-                 .heads_kv = heads.kv,
-                 .dim_qk = 16,
-                 .dim_v = 16,
-                 .storage = storage,
-                 .gradient_wire = gradient_wire};
-    for (int rank = 0; rank < ranks; ++rank) {
-      PositionSet shard;
-      for (const TokenRange& range : shards.ranges_of(shard_number(rank, sizes, swaps))) {
-        shard.push_back({range.begin, range.end});
-      }
-      geometry_.shards.push_back(std::move(shard));
-    }
-    for (int rank = 0; rank < ranks; ++rank) {
-      plans.push_back(make_exchange_plan(geometry_, rank));
-    }
-  }
-  PlannedGroup(const PlannedGroup&) = delete;
-  PlannedGroup& operator=(const PlannedGroup&) = delete;
-
-  /// Bytes that all ranks send in a pass, of one payload or of all.
-  [[nodiscard]] std::int64_t bytes(Pass pass, std::vector<Payload> of = {}) const {
-    std::int64_t sum = 0;
-    for_each_send(pass, [&](const PlannedMessage& message) {
-      if (of.empty() || std::find(of.begin(), of.end(), message.payload) != of.end()) {
-        sum += message.bytes();
-      }
-    });
-    return sum;
-  }
-  [[nodiscard]] std::int64_t messages(Pass pass) const {
-    std::int64_t sum = 0;
-    for_each_send(pass, [&](const PlannedMessage&) { ++sum; });
-    return sum;
-  }
-  [[nodiscard]] std::int64_t level_bytes(Pass pass, int level) const {
-    std::int64_t sum = 0;
-    for_each_send(
-        pass, [&](const PlannedMessage& message) { sum += message.level == level ? message.bytes() : 0; });
-    return sum;
-  }
-  template <typename Action>
-  void for_each_send(Pass pass, const Action& action) const {
-    for (const ExchangePlan& plan : plans) {
-      for (const Transfer& transfer : plan.program(pass).transfers) {
-        for (const PlannedMessage& message : transfer.sends) {
-          action(message);
-        }
-      }
-    }
-  }
-  [[nodiscard]] const LayerGeometry& geometry() const { return geometry_; }
-
-  std::vector<ExchangePlan> plans;
-
- private:
-  AttentionMask mask_ = AttentionMask::no_mask(std::vector<std::int64_t>{0});
-  LayerGeometry geometry_;
-};
 
 constexpr std::int64_t dim = 16;
 constexpr std::int64_t storage_bytes = 2;   // bf16
@@ -256,10 +167,7 @@ TEST(ExchangeBytes, MessagesOverTwoGibibytesAreCountedRight) {
 using Stream = std::vector<std::tuple<Payload, std::int64_t>>;
 
 void expect_ends_match(const PlannedGroup& group) {
-  std::vector<int> sizes;
-  for (const Level& level : group.geometry().levels) {
-    sizes.push_back(level.size);
-  }
+  const std::vector<int> sizes = group.level_sizes();
   for (const Pass pass : {Pass::forward, Pass::backward}) {
     std::map<std::tuple<int, int, std::vector<int>>, Stream>
         sent;  // (from, to, communicator) -> messages in order
@@ -287,25 +195,11 @@ void expect_ends_match(const PlannedGroup& group) {
 }
 
 TEST(ExchangePlan, EverySentMessageIsReceivedInOrder) {
-  std::mt19937 random{7};
+  RandomPlans random{7};
   for (int round = 0; round < 60; ++round) {
-    std::vector<Level> levels;
-    int ranks = 1;
-    while (levels.size() < 3 && (levels.empty() || random() % 3 != 0)) {
-      const int size = 2 + static_cast<int>(random() % 3);
-      if (ranks * size > 12) {
-        break;
-      }
-      levels.push_back({std::vector{p2p, gather, a2a}[random() % 3], size});
-      ranks *= size;
-    }
-    std::vector<std::int64_t> documents(1 + random() % 6);
-    for (std::int64_t& length : documents) {
-      length = static_cast<std::int64_t>(random() % 60);
-    }
-    const bool causal = random() % 2 == 0;
-    const Partition partition = random() % 2 == 0 ? Partition::zigzag : Partition::contiguous;
-    expect_ends_match(PlannedGroup{levels, documents, causal, {28, 7}, partition});
+    const std::vector<Level> levels = random.levels(3, 12);
+    const Partition partition = random.coin() ? Partition::zigzag : Partition::contiguous;
+    expect_ends_match(PlannedGroup{levels, random.documents(60), random.coin(), {28, 7}, partition});
   }
 }
 

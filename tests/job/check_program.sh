@@ -53,8 +53,22 @@ refused "the sizes do not fit in 64 bits" --seq-length 4000000000 --num-attentio
 refused "does not fit in 64 bits" --seq-length 99999999999999999999 --num-attention-heads 6 --kv-channels 16
 refused "sizes are missing: give --num-attention-heads, --kv-channels" --seq-length 24
 refused "--threads-per-rank 0: '0' is too small; at least 1 is needed" "${problem[@]}" --threads-per-rank 0
+refused "'20000' is too large; at most 1024" "${problem[@]}" --threads-per-rank 20000
+OMP_NUM_THREADS=20000 refused "OMP_NUM_THREADS is '20000'; at most 1024" "${problem[@]}"
+HCP_CPU_ISA=sse2 refused "HCP_CPU_ISA is 'sse2'; this processor allows" "${problem[@]}"
 refused "'0' is not a number of seconds above 0" "${problem[@]}" --timeout 0
 refused "'fp64' is none of fp32, bf16, fp16" "${problem[@]}" --dtype fp64
+
+# What one rank alone finds: all leave, and nobody waits.
+"$mpiexec" --oversubscribe --timeout 60 -n 2 "$hcp" run "${problem[@]}" \
+  : -n 1 -x HCP_CPU_ISA=sse2 "$hcp" run "${problem[@]}" > output 2>&1
+[ $? -eq 2 ] || complain "one rank with a bad HCP_CPU_ISA: not exit status 2"
+[ "$(grep -c "^hcp: HCP_CPU_ISA is 'sse2'" output)" -eq 1 ] || complain "one rank with a bad HCP_CPU_ISA: not one message"
+echo 'iterations = 1' > here.cfg
+"$mpiexec" --oversubscribe --timeout 60 -n 2 "$hcp" run here.cfg "${problem[@]}" \
+  : -n 1 "$hcp" run there.cfg "${problem[@]}" > output 2>&1
+[ $? -eq 2 ] || complain "one rank without the deck: not exit status 2"
+[ "$(grep -c "^hcp: .*there.cfg.*cannot be read" output)" -eq 1 ] || complain "one rank without the deck: not one message"
 
 # What only the node layout decides: 4 ranks on 2 simulated nodes are p2p over 2 and a2a over 2.
 ranks=4 refused "with sizes 2,2 swaps heads over 2 ranks, but a rank has only 1 query heads" --seq-length 24 \

@@ -3,6 +3,7 @@
     program_input_test.py MPIRUN HCP   (with the repository's root in PYTHONPATH)
 """
 
+import json
 import pathlib
 
 import program_case
@@ -49,6 +50,31 @@ class BadInputFile(program_case.ProgramCase):
         self.write(doc_lengths=np.array([40, 0, 8]))
         status = self.run_to_end(RANKS, "--qkv", self.path, "--iterations", 1, "--trace", self.trace)
         self.assertEqual((status, self.stdout().splitlines()[-1]), (0, "PASS"), self.stderr())
+
+    def test_many_documents(self):
+        lengths = [str(1 + number % 2) for number in range(20000)]
+        deck = self.directory / "many.cfg"
+        deck.write_text(f"doc-lengths = {','.join(lengths)}\n")
+        problem = ("--seq-length", 30000, "--num-attention-heads", 3, "--kv-channels", 8)
+        status = self.run_to_end(RANKS, deck, *problem, "--iterations", 1, "--verify", "off", "--trace", self.trace)
+        self.assertEqual(status, 0, self.stderr())
+        with h5py.File(self.trace, "r") as file:
+            options = json.loads(file["cells"][0]["options"])
+            self.assertEqual(options["doc-lengths"], ",".join(lengths[:64]) + ",… (20000 values)")
+            self.assertEqual(file.attrs["doc_lengths"].decode(), ",".join(lengths))
+
+    def test_broken_during_the_run(self):
+        """What goes wrong after the start may be one rank's own error, whatever its type: said, and the job ends."""
+        self.write()
+        with h5py.File(self.path, "r") as file:
+            first_value = file["q"].id.get_offset()
+        job = self.start(RANKS, "--qkv", self.path, "--iterations", 3000, "--verify", "full", "--trace", self.trace)
+        self.wait_until(lambda: "TFLOP/s" in self.stdout() or job.poll() is not None, "the head of the table")
+        with open(self.path, "r+b") as file:
+            file.seek(first_value)
+            file.write(np.float32(np.nan).tobytes())
+        self.assertEqual(job.wait(timeout=program_case.WAIT_S), 3, self.stderr())
+        self.assertRegex(self.stderr(), r"(?m)^hcp: world rank \d: .*holds nan at \[0, 0, 0\]")
 
     def test_missing(self):
         self.require_refusal("in.h5: there is no such file")

@@ -76,12 +76,12 @@ TEST(RealInput, EverySchemeGivesWhatAnIndependentImplementationComputed) {
     CellRun cell{
         config, plan, communicators, make_kernel(config, 1),
         [](const MpiCommunicator& comm, double timeout_s) { return make_mpi_transport(comm, timeout_s); }};
-    load_input(input, plan, communicators, cell);
+    load_input(input, plan, communicators, cell, [](int) {});
     cell.forward();
     cell.backward();
 
     const Verified verified =
-        verify_cell(config, plan, input, communicators, cell);  // the file's out is part of it
+        verify_cell(config, plan, input, communicators, cell, [](int) {});  // the file's out is part of it
     EXPECT_TRUE(verified.passed) << dtype << ": " << verified.where;
     const std::vector<std::pair<const char*, KnownArray>> gradients{
         {"sampled_dq", array_dq}, {"sampled_dk", array_dk}, {"sampled_dv", array_dv}};

@@ -24,6 +24,7 @@ hcp::CellRow cell_row(int cell) {
           .mask = "causal",
           .dtype = "bf16",
           .pass = "fwdbwd",
+          .nodes = "2 (simulated)",
           .options = hcp::to_json({{"seq-length", "4096"}, {"qkv", "a \"quoted\" \\ näme\n"}})};
 }
 
