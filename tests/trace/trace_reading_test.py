@@ -39,7 +39,7 @@ class FinishedTrace(trace_case.TraceCase):
     def test_every_column_has_its_unit(self):
         for table in TABLES:
             for column in self.file[table].dtype.names:
-                self.assertIn(self.file[table].attrs[f"{column}_unit"], (b"1", b"s", b"B", b"TFLOP/s", b"text"))
+                self.assertIn(self.file[table].attrs[f"{column}_unit"], (b"1", b"s", b"B", b"FLOP", b"FLOP/s", b"TFLOP/s", b"text"))
         self.assertEqual(self.file["events"].attrs["t_begin_unit"], b"s")
         self.assertEqual(self.file["memory"].attrs["live_bytes_unit"], b"B")
 
