@@ -56,7 +56,7 @@ class ContextParallelAttention::Execution {
       phase_.begin_s = now_s();
       if (std::visit(*this, instruction.action)) {
         phase_.end_s = now_s();
-        a_.log_.push_back(phase_);
+        record_phase();
       }
       for (const ArrayId id : lifetimes.freed_after[i]) {
         a_.buffers_[index(id)] = Buffer{};
@@ -168,9 +168,28 @@ class ContextParallelAttention::Execution {
  private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
+  /// Rows move in as many instructions as there are runs of them; what follows each other is one phase.
+  void record_phase() {
+    const auto moves = [](const Phase& p) { return p.kind == PhaseKind::pack || p.kind == PhaseKind::copy; };
+    if (recorded_ > 0 && moves(phase_)) {
+      Phase& last = a_.log_.back();
+      if (last.kind == phase_.kind && last.level == phase_.level && last.step == phase_.step) {
+        last.end_s = phase_.end_s;
+        last.bytes += phase_.bytes;
+        return;
+      }
+    }
+    a_.log_.push_back(phase_);
+    ++recorded_;
+  }
+
   void make(ArrayId id) {
     const ArrayPlan& array = a_.plan_.arrays[index(id)];
     a_.buffers_[index(id)] = Buffer{a_.ledger_, array.category, array.bytes()};
+    if (work_ ==
+        Work::computation) {  // nothing arrives in it, and what lies there may be slow to compute with
+      a_.kernel_.fill(as_floats(id), array.bytes() / static_cast<std::int64_t>(sizeof(float)), 0.0F);
+    }
   }
 
   [[nodiscard]] TensorView view(ArrayId id) const {
@@ -211,6 +230,7 @@ class ContextParallelAttention::Execution {
   const PhaseObserver& observe_;
   std::vector<TensorView> known_;
   std::vector<std::optional<Ticket>> open_;
+  std::int64_t recorded_ = 0;  ///< phases of this pass in the log
   Phase phase_;
 };
 

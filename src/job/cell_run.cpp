@@ -135,14 +135,6 @@ void CellRun::reset_counts() {
   }
 }
 
-MemoryPeaks CellRun::planned_peaks() const {
-  std::vector<const ExchangePlan*> plans;
-  for (int layer = 0; layer < plan_.layers(); ++layer) {
-    plans.push_back(&exchange(layer));
-  }
-  return planned_memory(plans, passes_);
-}
-
 std::int64_t CellRun::area() const {
   std::int64_t area = 0;
   for (int layer = 0; layer < plan_.layers(); ++layer) {

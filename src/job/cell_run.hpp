@@ -50,7 +50,6 @@ class CellRun {
   [[nodiscard]] TrafficLedger counted(int scheme) const;
   [[nodiscard]] TrafficLedger counted_per_iteration(int iterations) const;
   void reset_counts();
-  [[nodiscard]] MemoryPeaks planned_peaks() const;
 
   /// Floating-point operations of this rank in one iteration of the timed passes.
   [[nodiscard]] double flops() const;

@@ -45,6 +45,14 @@ std::string channels(const ProblemShape& shape) {
   return std::to_string(shape.kv_channels) + "/" + std::to_string(shape.v_channels);
 }
 
+std::string communicators_text(const HierarchicalCommunicators& communicators) {
+  std::string text;
+  for (const CommunicatorRecord& record : communicators.created()) {
+    text += (text.empty() ? "" : ", ") + record.name + " of " + std::to_string(record.size);
+  }
+  return text;
+}
+
 std::string rank_line(const RankRow& rank, const PlacementRow& placement, const std::string& node) {
   std::array<char, 256> text{};
   std::snprintf(text.data(), text.size(), "%4d  %4d  %5d  %2d  %2d  %2d  %2d  %7lld  ", rank.rank, rank.node,
@@ -105,6 +113,7 @@ RunFacts run_facts(const JobConfig& config, const JobPlan& plan,
           .imbalance = imbalance_of(cell, communicators),
           .helper_thread = mpi_allows_helper_thread(),
           .trace = trace,
+          .communicators = communicators_text(communicators),
           .ranks = all_gather(communicators.world(), rank_line(record.rank(), record.placement(), node))};
 }
 
@@ -132,6 +141,7 @@ void print_header(std::ostream& out, const JobConfig& config, const JobPlan& pla
       << (facts.helper_thread ? "a helper thread moves messages during computation"
                               : "not expected: MPI does not grant MPI_THREAD_MULTIPLE")
       << "\n";
+  out << "# communicators: " << facts.communicators << "\n";
   out << "# work: " << number("%.4g", facts.flops * 1e-12) << " TFLOP per iteration, "
       << number("%.4g", facts.flops * 1e-12 / plan.grid().world_size()) << " per rank, imbalance "
       << number("%.3f", facts.imbalance) << " (visible area, max/mean); ideal time "

@@ -22,6 +22,7 @@ struct RunFacts {
   double imbalance = 1.0;          ///< visible area of the busiest rank over the mean
   bool helper_thread = false;      ///< transfers progress during computation
   std::string trace;               ///< file
+  std::string communicators;       ///< those of this rank with their sizes
   std::vector<std::string> ranks;  ///< one line each
 };
 

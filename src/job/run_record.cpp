@@ -33,6 +33,7 @@ RunRecord::RunRecord(const JobConfig& config, const JobPlan& plan,
                      const RankFacts& facts, const std::string& path, int cell)
     : communicators_{communicators},
       plan_{plan},
+      passes_{config.pass},
       cell_{cell_row(config, plan, cell)},
       rank_{rank_row(plan, communicators, facts)},
       placement_{placement_row(plan, communicators, run, cell)} {
@@ -127,7 +128,9 @@ void RunRecord::write_bytes(const TrafficLedger& planned, const TrafficLedger& c
   std::set<TrafficKey> keys;
   for (const TrafficLedger* ledger : {&planned, &counted}) {
     for (const auto& [key, traffic] : *ledger) {
-      keys.insert(key);
+      if (includes(passes_, key.pass)) {
+        keys.insert(key);
+      }
     }
   }
   const auto of = [](const TrafficLedger& ledger, const TrafficKey& key) {

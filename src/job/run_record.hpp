@@ -27,7 +27,7 @@ class RunRecord {
 
   /// What was done and which memory changed since the last call.
   void write_iteration(int iteration, PhaseLog& log, MemoryLedger& memory);
-  /// The ledger of one iteration.
+  /// The ledger of the timed passes of one iteration.
   void write_bytes(const TrafficLedger& planned, const TrafficLedger& counted);
   /// Clocks once more, and the result, unless the cell is unfinished.
   void finish(const std::optional<ResultRow>& result);
@@ -43,6 +43,7 @@ class RunRecord {
 
   const HierarchicalCommunicators& communicators_;
   const JobPlan& plan_;
+  PassSelection passes_;
   CellRow cell_;
   RankRow rank_;
   PlacementRow placement_;

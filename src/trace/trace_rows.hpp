@@ -96,8 +96,9 @@ struct EventKind {
   static constexpr FixedString<8> compute{"compute"};  ///< attention blocks
   static constexpr FixedString<8> post{"post"};        ///< starts transfers
   static constexpr FixedString<8> wait{"wait"};        ///< exposed communication
-  static constexpr FixedString<8> pack{"pack"};        ///< moves rows into or out of messages
-  static constexpr FixedString<8> copy{"copy"};        ///< copies, sums and conversions of rows
+  static constexpr FixedString<8> pack{
+      "pack"};  ///< moves or converts rows, into and out of messages above all
+  static constexpr FixedString<8> copy{"copy"};  ///< sums of gradients and fills
 };
 
 /// One phase of one step of one rank. The n-th wait of a layer, pass, level and step ends
