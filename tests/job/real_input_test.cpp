@@ -1,5 +1,6 @@
-/// The real input through every scheme on four ranks, one scheme per layer, held against what an independent
-/// implementation computed from the same tensors: out of all tokens, and dq, dk, dv of a sample of them.
+/// The real input through every scheme on four ranks and three triples on eight, one scheme per layer, held
+/// against what an independent implementation computed from the same tensors: out of all tokens, and dq, dk,
+/// dv of a sample of them.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
@@ -17,10 +18,24 @@
 namespace hcp {
 namespace {
 
-constexpr const char* schemes =
-    "p2p,all_gather,a2a,p2p+p2p,p2p+all_gather,p2p+a2a,all_gather+p2p,all_gather+all_gather,all_gather+a2a,"
-    "a2a+p2p,a2a+all_gather,a2a+a2a";
-constexpr int scheme_count = 12;
+/// One per layer, and the sizes that three levels need.
+struct Schemes {
+  std::string names;
+  int count = 0;
+  std::string sizes;
+};
+
+/// Four ranks: every single and every pair, sizes from the nodes. Eight: the triples of the attention matrix.
+Schemes schemes_on(int ranks) {
+  if (ranks == 8) {
+    return {"p2p+a2a+p2p,a2a+all_gather+p2p,a2a+p2p+a2a", 3, "2,2,2"};
+  }
+  return {
+      "p2p,all_gather,a2a,p2p+p2p,p2p+all_gather,p2p+a2a,all_gather+p2p,all_gather+all_gather,"
+      "all_gather+a2a,a2a+p2p,a2a+all_gather,a2a+a2a",
+      12,
+      {}};
+}
 
 template <typename Value>
 std::vector<Value> read_all(const std::string& path, const char* name, hid_t type) {
@@ -63,15 +78,30 @@ TEST(RealInput, EverySchemeGivesWhatAnIndependentImplementationComputed) {
   const std::string path = std::string{HCP_SOURCE_DIR} + "/inputs/real/minilm_layer3.h5";
   const auto tokens = read_all<std::int64_t>(path, "sampled_tokens", H5T_NATIVE_INT64);
   const MpiCommunicator world = MpiCommunicator::duplicate(MPI_COMM_WORLD);
+  const Schemes schemes = schemes_on(world.size());
   for (const char* dtype : {"fp32", "bf16", "fp16"}) {
-    const JobConfig config = parse_job_config(
-        {"run", "--qkv", path, "--num-layers", std::to_string(scheme_count), "--cp-comm-type", schemes,
-         "--dtype", dtype, "--simulate-ranks-per-node", "2", "--verify", "full"});
+    std::vector<std::string> arguments{"run",
+                                       "--qkv",
+                                       path,
+                                       "--num-layers",
+                                       std::to_string(schemes.count),
+                                       "--cp-comm-type",
+                                       schemes.names,
+                                       "--dtype",
+                                       dtype,
+                                       "--simulate-ranks-per-node",
+                                       "2",
+                                       "--verify",
+                                       "full"};
+    if (!schemes.sizes.empty()) {
+      arguments.insert(arguments.end(), {"--hierarchical-context-parallel-sizes", schemes.sizes});
+    }
+    const JobConfig config = parse_job_config(arguments);
     validate(config, world.size());
     const Input input = open_input(config);
     const NodeLayout layout = discover_node_layout(world, 2);
     const JobPlan plan{config, input.shape, layout, grid_sizes(config, world.size())};
-    ASSERT_EQ(plan.schemes().size(), static_cast<std::size_t>(scheme_count));
+    ASSERT_EQ(plan.schemes().size(), static_cast<std::size_t>(schemes.count));
     HierarchicalCommunicators communicators{world, layout, plan.grid()};
     CellRun cell{
         config, plan, communicators, make_kernel(config, 1),
@@ -88,7 +118,7 @@ TEST(RealInput, EverySchemeGivesWhatAnIndependentImplementationComputed) {
     double worst = 0.0;
     for (const auto& [name, array] : gradients) {
       const auto reference = read_all<float>(path, name, H5T_NATIVE_FLOAT);
-      for (int layer = 0; layer < scheme_count; ++layer) {
+      for (int layer = 0; layer < schemes.count; ++layer) {
         const double error =
             sampled_error(communicators, cell.shard(), cell.tensors(layer).view(array), tokens, reference);
         EXPECT_LE(error, verified.tolerance) << dtype << ", " << name << ", layer " << layer;
@@ -97,7 +127,7 @@ TEST(RealInput, EverySchemeGivesWhatAnIndependentImplementationComputed) {
     }
     if (world.rank() == 0) {
       std::printf("%s: %d schemes, largest error %.2e, of sampled gradients %.2e, tolerance %.0e\n", dtype,
-                  scheme_count, verified.error, worst, verified.tolerance);
+                  schemes.count, verified.error, worst, verified.tolerance);
     }
   }
 }
