@@ -70,15 +70,6 @@ struct KvGradient {
   float* dv = nullptr;  ///< [rows, heads_kv, dim_v]
 };
 
-/// A strided table of `rows` runs of `elements` elements each; `stride` is in elements of the table's own
-/// type.
-template <typename Byte>
-struct BasicRowTable {
-  Byte* data = nullptr;
-  DataType type = DataType::fp32;
-  std::int64_t stride = 0;
-};
-
 class AttentionKernel {
  public:
   virtual ~AttentionKernel() = default;

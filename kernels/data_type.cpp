@@ -31,7 +31,8 @@ float from_fp16(std::uint16_t half) {
   const std::uint32_t shifted = (bits & 0x7fff) << 13;
   // fp16's exponent bias is 15, fp32's 127. The product is exact, for numbers below fp16's normal range too.
   const auto finite = std::bit_cast<std::uint32_t>(std::bit_cast<float>(shifted) * 0x1p112F);
-  const std::uint32_t magnitude = shifted >= 0x0f80'0000 ? (shifted | fp32_infinity) : finite;
+  const std::uint32_t quiet_bit = shifted > 0x0f80'0000 ? 0x0040'0000 : 0;  // a NaN becomes quiet
+  const std::uint32_t magnitude = shifted >= 0x0f80'0000 ? (shifted | fp32_infinity | quiet_bit) : finite;
   return std::bit_cast<float>(magnitude | (bits & 0x8000) << 16);
 }
 

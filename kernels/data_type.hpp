@@ -21,7 +21,8 @@ enum class DataType : std::uint8_t { fp32, bf16, fp16 };
 /// @throws std::invalid_argument unless `name` is fp32, bf16 or fp16
 [[nodiscard]] DataType parse_data_type(std::string_view name);
 
-/// `count` elements of `from` to fp32; the two ranges do not overlap. Exact.
+/// `count` elements of `from` to fp32; the two ranges do not overlap. Exact; a NaN of fp16 becomes quiet, as
+/// the processors' own conversion makes it.
 void widen(DataType from, const std::byte* source, float* target, std::size_t count);
 
 /// `count` fp32 values rounded to `to`; the two ranges do not overlap. NaN stays NaN, values beyond fp16's

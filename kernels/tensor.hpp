@@ -1,4 +1,5 @@
-/// Views of tensors in the `thd` layout: [rows, heads, dim], one row per token.
+/// Views of tensors in the `thd` layout: [rows, heads, dim], one row per token; and of strided tables in
+/// them.
 #pragma once
 
 #include <cstddef>
@@ -35,5 +36,14 @@ struct BasicTensorView {
 
 using TensorView = BasicTensorView<std::byte>;
 using ConstTensorView = BasicTensorView<const std::byte>;
+
+/// A strided table of `rows` runs of `elements` elements each; `stride` is in elements of the table's own
+/// type.
+template <typename Byte>
+struct BasicRowTable {
+  Byte* data = nullptr;
+  DataType type = DataType::fp32;
+  std::int64_t stride = 0;
+};
 
 }  // namespace hcp

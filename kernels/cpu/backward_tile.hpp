@@ -1,179 +1,292 @@
 /// Gradients of one tile of query rows and of the keys it visits.
 ///
-/// P and dS lie as [keys, rows], like the scores of the forward pass. The share of dk and dv of one visit is
-/// summed apart and added afterwards, so that the errors of long sums do not grow with the rows of a tile.
+/// Scores, and what replaces them, lie as [rows, keys]. Sums over the rows of a tile are formed apart and
+/// then added to dk and dv, sums over the keys of a visit apart and then added to dq: so the errors of long
+/// sums do not grow with their length, and the bits do not depend on which visits share a chunk.
 /// @source Dao 2023, arXiv:2307.08691, algorithm 2
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/cpu/forward_tile.hpp"
 #include "kernels/cpu/packing.hpp"
 #include "kernels/cpu/product.hpp"
+#include "kernels/cpu/scores.hpp"
 #include "kernels/cpu/tile_functions.hpp"
 #include "kernels/cpu/tile_keys.hpp"
 #include "kernels/cpu/vectors.hpp"
 
 namespace hcp::tile {
 
-template <typename Isa>
+inline constexpr int tile_stride = score_stride(tile_keys);
+
+/// Words of a packed chunk and of its gradients.
+inline constexpr int backward_chunk_words = 320 * 1024;
+
+template <typename Operands>
 struct BackwardWorkspace {
-  alignas(64) float q_columns[tile_rows * max_head_dim];  ///< scaled, as pack_transposed
-  alignas(64) float q_panels[tile_rows * max_head_dim];
-  alignas(64) float dout_columns[tile_rows * max_head_dim];
-  alignas(64) float dout_panels[tile_rows * max_head_dim];
-  alignas(64) float keys[tile_keys * dim_stride];
-  alignas(64) float key_panels[tile_keys * max_head_dim];
-  alignas(64) float values[tile_keys * dim_stride];
-  alignas(64) float probabilities[tile_keys * score_stride];  ///< first the scores
-  alignas(64) float dscores[tile_keys * score_stride];        ///< first dP; with softmax_scale in it
-  alignas(64) float dq[tile_rows * dim_stride];
-  alignas(64) float dk[tile_keys * dim_stride];  ///< share of the last visit
-  alignas(64) float dv[tile_keys * dim_stride];  ///< share of the last visit
-  alignas(64) float staging[tile_rows * dim_stride];
+  using Word = typename Operands::Word;
+  alignas(64) Word chunk[backward_chunk_words];
+  alignas(64) Word q[tile_rows * dim_stride];
+  alignas(64) Word dout[tile_rows * dim_stride];
+  alignas(64) Word q_panels[tile_rows / Operands::values * max_head_dim];
+  alignas(64) Word dout_panels[tile_rows / Operands::values * max_head_dim];
+  alignas(
+      64) float probabilities[tile_rows * tile_stride];  ///< first the scores; then words, as store_in_pairs
+  alignas(64) float dscores[tile_rows * tile_stride];    ///< first dP; the same; times softmax_scale
+  alignas(64) float dscore_rows[Operands::values == 1 ? 1 : tile_rows * tile_stride];  ///< as store_in_order
   alignas(64) float lse[tile_rows];    ///< in units of log2; +inf makes P of the row 0
   alignas(64) float delta[tile_rows];  ///< times softmax_scale
-  TileKeys<Isa> row_keys;
 };
 
-template <typename Isa>
-void begin_backward(const BackwardTile& tile, std::byte* memory) {
-  auto& work = *reinterpret_cast<BackwardWorkspace<Isa>*>(memory);
-  const TileShape& shape = tile.shape;
-  work.row_keys.load(shape);
-  pack_rows<Isa>(tile.q, shape.rows, shape.dim_qk, work.staging);
-  pack_transposed<Isa>(work.staging, shape.rows, shape.dim_qk, shape.softmax_scale * log2_e, work.q_columns);
-  pack_panels<Isa, tile_rows>(work.staging, dim_stride, shape.rows, shape.dim_qk, work.q_panels);
-  pack_rows<Isa>(tile.dout, shape.rows, shape.dim_v, work.staging);
-  pack_transposed<Isa>(work.staging, shape.rows, shape.dim_v, 1.0F, work.dout_columns);
-  pack_panels<Isa, tile_rows>(work.staging, dim_stride, shape.rows, shape.dim_v, work.dout_panels);
-  for (int row = 0; row < tile_rows; ++row) {
-    const bool live = row < shape.rows && tile.lse[row * tile.row_stride] != -infinity;
-    work.lse[row] = live ? tile.lse[row * tile.row_stride] * log2_e : infinity;
+/// Where the parts of a packed chunk lie.
+template <typename Isa, typename Operands>
+struct BackwardChunk {
+  std::int64_t panel_words;  ///< of key_panels
+  typename Operands::Word* key_columns;
+  typename Operands::Word* value_columns;
+  typename Operands::Word* key_panels;
+  float* dk;  ///< [keys, dim_qk], `dk_stride` apart
+  float* dv;  ///< [keys, dim_v], `dv_stride` apart
+  std::int64_t dk_stride;
+  std::int64_t dv_stride;
+
+  /// Floats of a row of gradients, whole panels.
+  static constexpr int whole_panels(int columns) {
+    return (columns + panel_width<Isa> - 1) / panel_width<Isa> * panel_width<Isa>;
+  }
+  /// Words that one key takes.
+  static constexpr int words_per_key(int dim_qk, int dim_v) {
+    return (dim_qk + dim_v + whole_panels(dim_qk)) / Operands::values + gradient_stride(dim_qk) +
+           gradient_stride(dim_v);
+  }
+  /// An odd number of cache lines.
+  static constexpr int gradient_stride(int dim) { return whole_panels(dim) + 16; }
+
+  BackwardChunk(const KeyChunk& chunk, BackwardWorkspace<Operands>& work) {
+    const int keys = whole_panels(chunk.end - chunk.begin);
+    panel_words = keys / Operands::values * panel_width<Isa>;
+    key_columns = work.chunk;
+    value_columns = key_columns + keys * (chunk.dim_qk / Operands::values);
+    key_panels = value_columns + keys * (chunk.dim_v / Operands::values);
+    dk = reinterpret_cast<float*>(key_panels + keys / Operands::values * whole_panels(chunk.dim_qk));
+    dk_stride = gradient_stride(chunk.dim_qk);
+    dv_stride = gradient_stride(chunk.dim_v);
+    dv = dk + keys * dk_stride;
+  }
+};
+
+template <typename Isa, typename Operands>
+std::int32_t backward_chunk_keys(int dim_qk, int dim_v) {
+  const int keys = backward_chunk_words / BackwardChunk<Isa, Operands>::words_per_key(dim_qk, dim_v);
+  return keys / tile_keys * tile_keys;
+}
+
+template <typename Isa, typename Operands>
+void begin_backward_chunk(const KeyChunk& chunk, std::byte* memory) {
+  auto& work = *reinterpret_cast<BackwardWorkspace<Operands>*>(memory);
+  const BackwardChunk<Isa, Operands> packed{chunk, work};
+  const int count = chunk.end - chunk.begin;
+  pack_columns<Isa, Operands>(chunk.k, count, chunk.dim_qk, packed.key_columns);
+  pack_columns<Isa, Operands>(chunk.v, count, chunk.dim_v, packed.value_columns);
+  pack_panels<Isa, Operands>(chunk.k, count, chunk.dim_qk, packed.panel_words, packed.key_panels);
+  __builtin_memset(packed.dk, 0, static_cast<std::size_t>(count * packed.dk_stride) * sizeof(float));
+  __builtin_memset(packed.dv, 0, static_cast<std::size_t>(count * packed.dv_stride) * sizeof(float));
+}
+
+template <typename Isa, typename Operands>
+void load_tile(const BackwardTile& tile, const KeyChunk& chunk, BackwardWorkspace<Operands>& work) {
+  const RowsShape& shape = tile.shape;
+  constexpr std::int64_t panel_words = tile_rows / Operands::values * panel_width<Isa>;
+  pack_rows<Isa, Operands>(tile.q, 0, shape.rows, chunk.dim_qk, work.q);
+  pack_rows<Isa, Operands>(tile.dout, 0, shape.rows, chunk.dim_v, work.dout);
+  pack_panels<Isa, Operands>(tile.q, shape.rows, chunk.dim_qk, panel_words, work.q_panels);
+  pack_panels<Isa, Operands>(tile.dout, shape.rows, chunk.dim_v, panel_words, work.dout_panels);
+  for (int row = 0; row < shape.rows; ++row) {
+    const float lse = tile.lse[row * tile.row_stride];
+    const bool live = lse != -infinity;
+    work.lse[row] = live ? lse * log2_e : infinity;
     work.delta[row] = live ? tile.delta[row * tile.row_stride] * shape.softmax_scale : 0.0F;
   }
-  __builtin_memset(work.dq, 0, sizeof(work.dq));
 }
 
-/// From scores and dP of `lanes` rows to P and dS, 0 where the row does not see the key.
-template <typename Isa, bool masked>
-inline void differentiate_rows(BackwardWorkspace<Isa>& work, const KeyRun& keys, const PanelRun<Isa>& run,
-                               float softmax_scale, int row) {
-  using Vector = Floats<Isa>;
-  Vector lse;
-  Vector delta;
-  __builtin_memcpy(&lse, work.lse + row, sizeof(lse));
-  __builtin_memcpy(&delta, work.delta + row, sizeof(delta));
-  for (int key = run.begin; key < run.end; ++key) {
-    float* p_at = work.probabilities + key * score_stride + row;
-    float* ds_at = work.dscores + key * score_stride + row;
-    Vector score;
-    Vector dp;
-    __builtin_memcpy(&score, p_at, sizeof(score));
-    __builtin_memcpy(&dp, ds_at, sizeof(dp));
-    if constexpr (masked) {
-      score = work.row_keys.visible(row, keys.begin + key) ? score : Vector{} - infinity;
-    }
-    const Vector p = exp2_of<Isa>(score - lse);
-    const Vector ds = p * (dp * softmax_scale - delta);
-    __builtin_memcpy(p_at, &p, sizeof(p));
-    __builtin_memcpy(ds_at, &ds, sizeof(ds));
-  }
-}
-
-/// P = dS = 0 for keys [begin, end) of one panel.
-template <typename Isa>
-inline void clear_panel(BackwardWorkspace<Isa>& work, int begin, int end, int row) {
-  for (int key = begin; key < end; ++key) {
-    __builtin_memset(work.probabilities + key * score_stride + row, 0, panel_rows<Isa> * sizeof(float));
-    __builtin_memset(work.dscores + key * score_stride + row, 0, panel_rows<Isa> * sizeof(float));
-  }
-}
-
-/// P, dS and the share of dq of the panel that begins at `row`.
-template <typename Isa>
-void visit_panel(const BackwardTile& tile, const KeyRun& keys, const PanelRun<Isa>& run, int row,
-                 BackwardWorkspace<Isa>& work) {
-  const TileShape& shape = tile.shape;
-  constexpr int width = panel_rows<Isa>;
-  const int first = run.begin / Isa::group * Isa::group;  // whole groups of keys stay inside the buffers
-  panel_product<Isa, 2, along_dims, score_stride, Update::store>(
-      work.keys + first * dim_stride, work.q_columns + row * shape.dim_qk, shape.dim_qk, run.end - first,
-      work.probabilities + first * score_stride + row, nullptr);
-  panel_product<Isa, 2, along_dims, score_stride, Update::store>(
-      work.values + first * dim_stride, work.dout_columns + row * shape.dim_v, shape.dim_v, run.end - first,
-      work.dscores + first * score_stride + row, nullptr);
-  for (int half = row; half < row + width; half += Isa::lanes) {
-    if (run.full) {
-      differentiate_rows<Isa, false>(work, keys, run, shape.softmax_scale, half);
+/// Puts two vectors of each of `values` rows that follow each other where the scores of the first of them
+/// were, as words with steps along the rows.
+template <typename Isa, typename Operands>
+[[gnu::always_inline]] inline void store_in_pairs(float* row, int key,
+                                                  const Floats<Isa> (&values)[Operands::values][2]) {
+  for (int i = 0; i < 2; ++i) {
+    if constexpr (Operands::values == 1) {
+      store(row + key + i * Isa::lanes, values[0][i]);
     } else {
-      differentiate_rows<Isa, true>(work, keys, run, shape.softmax_scale, half);
+      store(row + key + i * Isa::lanes, Isa::pair(values[0][i], values[1][i]));
     }
   }
-  product<Isa, across_scores, Update::accumulate>(
-      work.dscores + run.begin * score_stride + row, work.key_panels + run.begin * width, tile_keys * width,
-      run.end - run.begin, smaller(width, shape.rows - row), shape.dim_qk, work.dq + row * dim_stride);
+}
+
+/// From scores and dP to P and dS of as many rows as a word has values; 0 where a row does not see the key.
+template <typename Isa, typename Operands>
+inline void differentiate_rows(const RowsShape& shape, const GroupRun& run, int tile_begin, int row,
+                               BackwardWorkspace<Operands>& work) {
+  using Vector = Floats<Isa>;
+  constexpr int rows = Operands::values;
+  constexpr int width = panel_width<Isa>;
+  float* p_at = work.probabilities + row * tile_stride;
+  float* ds_at = work.dscores + row * tile_stride;
+  float lse[rows];
+  float delta[rows];
+  RowMask<Isa> masks[rows];
+  for (int r = 0; r < rows; ++r) {
+    const bool real = row + r < shape.rows;  // the last row may lack the one that completes its words
+    lse[r] = real ? work.lse[row + r] : infinity;
+    delta[r] = real ? work.delta[row + r] : 0.0F;
+    masks[r] = RowMask<Isa>{real ? shape.row_keys[row + r] : RowKeys{}, tile_begin};
+  }
+  for (int key = run.begin / width * width; key < run.end; key += width) {
+    Vector p[rows][2];
+    Vector ds[rows][2];
+    for (int r = 0; r < rows; ++r) {
+      const bool whole = masks[r].sees_panel(key);
+      for (int i = 0; i < 2; ++i) {
+        const int at = key + i * Isa::lanes;
+        Vector dp = load<Vector>(ds_at + r * tile_stride + at);
+        p[r][i] = exp2_of<Isa>(load<Vector>(p_at + r * tile_stride + at) - lse[r]);
+        if (!whole) {
+          const Ints<Isa> seen = masks[r].lanes_from(at);
+          p[r][i] = seen ? p[r][i] : Vector{};
+          dp = seen ? dp : Vector{};
+        }
+        ds[r][i] = p[r][i] * (dp - delta[r]);
+      }
+    }
+    store_in_pairs<Isa, Operands>(p_at, key, p);
+    store_in_pairs<Isa, Operands>(ds_at, key, ds);
+    if constexpr (Operands::values > 1) {
+      for (int r = 0; r < rows; ++r) {
+        store_in_order<Isa, Operands>(work.dscore_rows + (row + r) * tile_stride, key, ds[r]);
+      }
+    }
+  }
+}
+
+/// Words of keys that the visit meets, but not the group: 0, for sums over several groups.
+template <typename Isa, typename Operands>
+inline void clear_unseen(const VisitRuns<Isa>& visit, int first_row, int rows, const GroupRun& run,
+                         BackwardWorkspace<Operands>& work) {
+  constexpr int width = panel_width<Isa>;
+  constexpr int keys = group_rows;  // key_products takes as many at a time
+  const int begin = visit.begin / keys * keys;
+  const int end = (visit.end + keys - 1) / keys * keys;
+  const int run_begin = run.empty() ? end : run.begin / width * width;
+  const int run_end = run.empty() ? end : (run.end + width - 1) / width * width;
+  for (int row = first_row; row < first_row + rows; row += Operands::values) {
+    for (float* words : {work.probabilities + row * tile_stride, work.dscores + row * tile_stride}) {
+      for (int key = begin; key < run_begin; ++key) {
+        words[key] = 0.0F;
+      }
+      for (int key = run_end; key < end; ++key) {
+        words[key] = 0.0F;
+      }
+    }
+  }
+}
+
+/// P, dS and the share of dq of one group of rows.
+template <typename Isa, typename Operands>
+void backward_group(const BackwardTile& tile, const KeyChunk& chunk,
+                    const BackwardChunk<Isa, Operands>& packed, const VisitRuns<Isa>& visit, int group,
+                    BackwardWorkspace<Operands>& work) {
+  const RowsShape& shape = tile.shape;
+  const GroupRun& run = visit.runs[group];
+  const int first_key = visit.tile_begin - chunk.begin;
+  const int first_row = group * group_rows;
+  const int rows = smaller(shape.rows - first_row, group_rows);
+  clear_unseen(visit, first_row, rows, run, work);
+  if (run.empty()) {
+    return;
+  }
+  const int scores = first_row * tile_stride;
+  score_products<Isa, Operands, tile_stride>(
+      work.q + first_row * dim_stride, packed.key_columns + first_key * (chunk.dim_qk / Operands::values),
+      chunk.dim_qk, rows, run, shape.softmax_scale * log2_e, work.probabilities + scores);
+  score_products<Isa, Operands, tile_stride>(
+      work.dout + first_row * dim_stride, packed.value_columns + first_key * (chunk.dim_v / Operands::values),
+      chunk.dim_v, rows, run, shape.softmax_scale, work.dscores + scores);
+  for (int row = first_row; row < first_row + rows; row += Operands::values) {
+    differentiate_rows<Isa, Operands>(shape, run, visit.tile_begin, row, work);
+  }
+  const float* weights = Operands::values == 1 ? work.dscores : work.dscore_rows;
+  row_products<Isa, Operands, tile_stride, Update::accumulate>(
+      weights + scores, packed.key_panels + first_key / Operands::values * panel_width<Isa>,
+      packed.panel_words, chunk.dim_qk, rows, run, tile.dq.data + first_row * tile.dq.stride, tile.dq.stride);
+}
+
+/// c[key, column] += sum over the rows that see the key of weights[row, key] panels[row, column].
+/// @param weights as store_in_pairs leaves them
+/// @param panels as pack_panels of the tile's rows
+/// @param c [keys of the key tile, columns], `dim_stride` apart
+template <typename Isa, typename Operands>
+void key_products(const float* weights, const typename Operands::Word* panels, int columns, int row_count,
+                  const VisitRuns<Isa>& visit, float* c, std::int64_t c_stride) {
+  constexpr int width = panel_width<Isa>;
+  constexpr int values = Operands::values;
+  constexpr Strides across_scores{1, values * tile_stride};
+  const auto* words = reinterpret_cast<const typename Operands::Word*>(weights);
+  for (int column = 0; column < columns; column += width) {
+    for (int key = visit.begin / group_rows * group_rows; key < visit.end; key += group_rows) {
+      const int keys = smaller(group_rows, visit.end - key);
+      const GroupSpan groups = visit.groups_that_meet(key, key + keys);
+      const int first_row = groups.first * group_rows;
+      const int rows = smaller(row_count, groups.last * group_rows) - first_row;
+      const auto* a = words + first_row * tile_stride + key;
+      const auto* b = panels + first_row / values * width;
+      float* to = c + key * c_stride + column;
+      const int steps = (rows + values - 1) / values;
+      if (column + Isa::lanes < columns) {
+        group_product<Isa, Operands, 2, across_scores, Update::accumulate>(a, b, steps, keys, to, c_stride);
+      } else {
+        group_product<Isa, Operands, 1, across_scores, Update::accumulate>(a, b, steps, keys, to, c_stride);
+      }
+    }
+    panels += tile_rows / values * width;
+  }
+}
+
+template <typename Isa, typename Operands>
+void backward_tile(const BackwardTile& tile, const KeyChunk& chunk, std::byte* memory) {
+  auto& work = *reinterpret_cast<BackwardWorkspace<Operands>*>(memory);
+  const BackwardChunk<Isa, Operands> packed{chunk, work};
+  const RowsShape& shape = tile.shape;
+  load_tile<Isa>(tile, chunk, work);
+  for (int index = 0; index < tile.visit_count; ++index) {
+    const VisitRuns<Isa> visit{shape, tile.visits[index]};
+    const int first_key = visit.tile_begin - chunk.begin;
+    for (int group = 0; group < visit.groups; ++group) {
+      backward_group<Isa, Operands>(tile, chunk, packed, visit, group, work);
+    }
+    key_products<Isa, Operands>(work.probabilities, work.dout_panels, chunk.dim_v, shape.rows, visit,
+                                packed.dv + first_key * packed.dv_stride, packed.dv_stride);
+    key_products<Isa, Operands>(work.dscores, work.q_panels, chunk.dim_qk, shape.rows, visit,
+                                packed.dk + first_key * packed.dk_stride, packed.dk_stride);
+  }
 }
 
 template <typename Isa>
-void visit_backward(const BackwardTile& tile, const KeyRun& keys, std::byte* memory) {
-  auto& work = *reinterpret_cast<BackwardWorkspace<Isa>*>(memory);
-  const TileShape& shape = tile.shape;
-  constexpr int width = panel_rows<Isa>;
-  const int count = keys.end - keys.begin;
-  pack_rows<Isa>(keys.k, count, shape.dim_qk, work.keys);
-  pack_rows<Isa>(keys.v, count, shape.dim_v, work.values);
-  pack_panels<Isa, tile_keys>(work.keys, dim_stride, count, shape.dim_qk, work.key_panels);
-
-  int first_row = shape.rows;
-  int last_row = 0;
-  for (int row = 0; row < shape.rows; row += width) {
-    if (!work.row_keys.run_of(row / width, keys).empty()) {
-      first_row = smaller(first_row, row);
-      last_row = smaller(row + width, shape.rows);
-    }
-  }
-  for (int row = first_row; row < last_row; row += width) {
-    const PanelRun<Isa> run = work.row_keys.run_of(row / width, keys);
-    if (run.empty()) {
-      clear_panel<Isa>(work, 0, count, row);
-      continue;
-    }
-    visit_panel<Isa>(tile, keys, run, row, work);
-    clear_panel<Isa>(work, 0, run.begin, row);
-    clear_panel<Isa>(work, run.end, count, row);
-  }
-  product<Isa, along_scores, Update::store>(work.dscores + first_row, work.q_panels + first_row * width,
-                                            tile_rows * width, larger(last_row - first_row, 0), count,
-                                            shape.dim_qk, work.dk);
-  product<Isa, along_scores, Update::store>(work.probabilities + first_row,
-                                            work.dout_panels + first_row * width, tile_rows * width,
-                                            larger(last_row - first_row, 0), count, shape.dim_v, work.dv);
-}
-
-template <typename Isa>
-inline void add_sums(const float* source, int rows, int dim, const HeadSums& target) {
+inline void add_sums(const float* source, std::int64_t stride, int rows, int dim, const HeadSums& target) {
   for (int row = 0; row < rows; ++row) {
     float* to = target.data + row * target.stride;
-    const float* from = source + row * dim_stride;
+    const float* from = source + row * stride;
     for (int i = 0; i < dim; ++i) {
       to[i] += from[i];
     }
   }
 }
 
-template <typename Isa>
-void add_key_gradients(const BackwardTile& tile, const KeyRun& keys, const std::byte* memory,
-                       const HeadSums& dk, const HeadSums& dv) {
-  const auto& work = *reinterpret_cast<const BackwardWorkspace<Isa>*>(memory);
-  add_sums<Isa>(work.dk, keys.end - keys.begin, tile.shape.dim_qk, dk);
-  add_sums<Isa>(work.dv, keys.end - keys.begin, tile.shape.dim_v, dv);
-}
-
-template <typename Isa>
-void finish_backward(const BackwardTile& tile, std::byte* memory) {
-  const auto& work = *reinterpret_cast<const BackwardWorkspace<Isa>*>(memory);
-  add_sums<Isa>(work.dq, tile.shape.rows, tile.shape.dim_qk, tile.dq);
+template <typename Isa, typename Operands>
+void finish_backward_chunk(const KeyChunk& chunk, const HeadSums& dk, const HeadSums& dv, std::byte* memory) {
+  auto& work = *reinterpret_cast<BackwardWorkspace<Operands>*>(memory);
+  const BackwardChunk<Isa, Operands> packed{chunk, work};
+  add_sums<Isa>(packed.dk, packed.dk_stride, chunk.end - chunk.begin, chunk.dim_qk, dk);
+  add_sums<Isa>(packed.dv, packed.dv_stride, chunk.end - chunk.begin, chunk.dim_v, dv);
 }
 
 }  // namespace hcp::tile

@@ -15,7 +15,10 @@ float bf16_dot_loop(std::int64_t steps) {
   constexpr int chains = bf16_dot_flops_per_step / 64;
   volatile int pattern = 0x3F003F00;  // pairs of 0.5, unknown to the compiler
   const auto a = reinterpret_cast<__m512bh>(_mm512_set1_epi32(pattern));
-  __m512 sums[chains] = {};
+  __m512 sums[chains];
+  for (int i = 0; i < chains; ++i) {
+    sums[i] = _mm512_set1_ps(static_cast<float>(i));  // equal sums would be computed once
+  }
   for (std::int64_t step = 0; step < steps; ++step) {
 #pragma GCC unroll 12
     for (int i = 0; i < chains; ++i) {

@@ -1,5 +1,6 @@
 #include "kernels/cpu/block_checks.hpp"
 
+#include <cmath>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "kernels/cpu/tile_functions.hpp"
+#include "kernels/data_type.hpp"
 
 namespace hcp {
 namespace {
@@ -20,6 +22,13 @@ void check_dim(std::string_view name, const ConstTensorView& tensor) {
   if (tensor.dim < 8 || tensor.dim > max_head_dim || tensor.dim % 8 != 0) {
     throw std::invalid_argument{"head dim " + std::to_string(tensor.dim) + " of " + std::string{name} +
                                 " is not a multiple of 8 from 8 to " + std::to_string(max_head_dim)};
+  }
+}
+
+void check_types(const ConstTensorView& q, std::string_view name, const ConstTensorView& other) {
+  if (other.type != q.type) {
+    throw std::invalid_argument{std::string{name} + " is " + std::string{name_of(other.type)} + " and q " +
+                                std::string{name_of(q.type)} + "; they must be of one type"};
   }
 }
 
@@ -67,6 +76,12 @@ void check_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& 
     throw std::invalid_argument{"k " + shape_of(kv.k) + " and q " + shape_of(query.q) +
                                 " differ in head dim"};
   }
+  check_types(query.q, "k", kv.k);
+  check_types(query.q, "v", kv.v);
+  if (!(rule.softmax_scale >= 0.0F) || std::isinf(rule.softmax_scale)) {
+    throw std::invalid_argument{"the softmax scale is " + std::to_string(rule.softmax_scale) +
+                                "; it must be finite and not negative"};
+  }
   if (kv.k.rows != kv.v.rows || kv.k.heads != kv.v.heads) {
     throw std::invalid_argument{"k " + shape_of(kv.k) + " and v " + shape_of(kv.v) +
                                 " differ in rows or heads"};
@@ -80,6 +95,7 @@ void check_gradient_block(const BlockRule& rule, const GradientBlock& gradient, 
   check_block(rule, gradient.query, kv);
   const ConstTensorView& q = gradient.query.q;
   const ConstTensorView& dout = gradient.dout;
+  check_types(q, "dout", dout);
   if (dout.rows != q.rows || dout.heads != q.heads || dout.dim != kv.v.dim) {
     throw std::invalid_argument{"dout " + shape_of(dout) + " must have the rows and heads of q " +
                                 shape_of(q) + " and the head dim of v " + shape_of(kv.v)};

@@ -6,7 +6,8 @@
 namespace hcp {
 
 /// @throws std::invalid_argument that names the tensor, its value and what would be right: head dims are
-/// multiples of 8 from 8 to 256, positions ascend and count the rows, every query head has its KV head
+/// multiples of 8 from 8 to 256, tensors of one type, the softmax scale not negative, positions ascend and
+/// count the rows, every query head has its KV head
 void check_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv);
 
 /// As above, and dout fits q and v.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <new>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,37 +12,16 @@
 #include "kernels/attention_kernel.hpp"
 #include "kernels/cpu/block_checks.hpp"
 #include "kernels/cpu/cpu_isa.hpp"
+#include "kernels/cpu/row_functions.hpp"
+#include "kernels/cpu/row_operations.hpp"
 #include "kernels/cpu/tile_functions.hpp"
 #include "kernels/cpu/tile_schedule.hpp"
-#include "kernels/cpu/visit_order.hpp"
-#include "kernels/row_operations.hpp"
+#include "kernels/cpu/turn_order.hpp"
+#include "kernels/cpu/work_division.hpp"
+#include "kernels/cpu/workspaces.hpp"
 
 namespace hcp {
 namespace {
-
-constexpr std::align_val_t cache_line{64};
-
-struct FreeAligned {
-  void operator()(std::byte* memory) const { ::operator delete(memory, cache_line); }
-};
-
-/// Scratch memory per thread, kept from call to call. Untouched until its thread writes it, so it lies near
-/// that thread.
-class Workspaces {
- public:
-  Workspaces(int threads, std::size_t bytes) {
-    for (int i = 0; i < threads; ++i) {
-      memory_.emplace_back(static_cast<std::byte*>(::operator new(bytes, cache_line)));
-    }
-  }
-
-  [[nodiscard]] std::byte* of(std::int64_t thread) const {
-    return memory_[static_cast<std::size_t>(thread)].get();
-  }
-
- private:
-  std::vector<std::unique_ptr<std::byte, FreeAligned>> memory_;
-};
 
 /// Runs `work(task, thread)` for tasks 0 .. tasks - 1. They are begun in ascending order, whoever takes them:
 /// so a task may wait for tasks before it.
@@ -70,134 +49,200 @@ HeadSums sums_of_head(float* data, std::int64_t heads, std::int64_t dim, std::in
   return {data + (first_row * heads + head) * dim, heads * dim};
 }
 
-KeyRun key_run(const KvBlock& kv, const KeyVisit& visit, std::int64_t kv_head) {
-  return {visit.begin, visit.end, rows_of_head(kv.k, visit.begin, kv_head),
-          rows_of_head(kv.v, visit.begin, kv_head)};
+KeyChunk key_chunk(const KvBlock& kv, std::int64_t kv_head, std::int32_t begin, std::int32_t end) {
+  return {.begin = begin,
+          .end = end,
+          .k = rows_of_head(kv.k, begin, kv_head),
+          .v = rows_of_head(kv.v, begin, kv_head),
+          .dim_qk = static_cast<int>(kv.k.dim),
+          .dim_v = static_cast<int>(kv.v.dim)};
 }
 
-/// One query tile of one head. Tiles run fastest: threads that work at the same time then share the keys of
-/// one head in their caches.
-struct Task {
-  const QueryTile& tile;
-  std::int64_t head;
+/// What a forward call works on; a task is a run of rows and a KV head.
+struct ForwardCall {
+  const AttentionFunctions& functions;
+  const BlockRule& rule;
+  const QueryBlock& query;
+  const KvBlock& kv;
+  const RunningOutput& running;
+  std::vector<RowKeys> row_keys;
+  std::vector<HeadGroup> groups;
 
-  Task(const TileSchedule& schedule, std::int64_t task)
-      : tile{schedule.tiles[static_cast<std::size_t>(task) % schedule.tiles.size()]},
-        head{task / static_cast<std::int64_t>(schedule.tiles.size())} {}
+  /// Every chunk of keys is packed once for all rows and heads of the task.
+  void run(std::int64_t first_row, std::int64_t last_row, std::int64_t kv_head, std::byte* workspace) const {
+    const std::int32_t chunk_keys =
+        functions.forward_chunk_keys(static_cast<int>(kv.k.dim), static_cast<int>(kv.v.dim));
+    const auto rows = std::span{row_keys}.subspan(static_cast<std::size_t>(first_row),
+                                                  static_cast<std::size_t>(last_row - first_row));
+    const auto keys = static_cast<std::int32_t>(kv.k.rows);
+    for (std::int32_t begin = 0; begin < keys; begin += chunk_keys) {
+      const KeyChunk chunk = key_chunk(kv, kv_head, begin, std::min(begin + chunk_keys, keys));
+      if (std::ranges::any_of(rows, [&](const RowKeys& row) { return sees(row, chunk); })) {
+        functions.begin_forward_chunk(chunk, workspace);
+        visit(rows, first_row, chunk, groups[static_cast<std::size_t>(kv_head)], workspace);
+      }
+    }
+  }
+
+ private:
+  static bool sees(const RowKeys& row, const KeyChunk& chunk) {
+    return (row.begin[0] < chunk.end && chunk.begin < row.end[0]) ||
+           (row.begin[1] < chunk.end && chunk.begin < row.end[1]);
+  }
+
+  void visit(std::span<const RowKeys> rows, std::int64_t first_row, const KeyChunk& chunk,
+             const HeadGroup& group, std::byte* workspace) const {
+    const std::int64_t heads = query.q.heads;
+    for (std::int64_t head = group.begin; head < group.end; ++head) {
+      functions.forward_rows({.shape = {.rows = static_cast<int>(rows.size()),
+                                        .softmax_scale = rule.softmax_scale,
+                                        .row_keys = rows.data()},
+                              .q = rows_of_head(query.q, first_row, head),
+                              .out = sums_of_head(running.out, heads, kv.v.dim, first_row, head),
+                              .max = sums_of_head(running.max, heads, 1, first_row, head),
+                              .sum = sums_of_head(running.sum, heads, 1, first_row, head)},
+                             chunk, workspace);
+    }
+  }
 };
 
-TileShape shape_of(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv,
-                   const TileSchedule& schedule, const QueryTile& tile) {
-  return {.rows = tile.rows,
-          .dim_qk = static_cast<int>(query.q.dim),
-          .dim_v = static_cast<int>(kv.v.dim),
-          .softmax_scale = rule.softmax_scale,
-          .row_keys = schedule.row_keys.data() + tile.first_row};
-}
+/// What a backward call works on; a task is a chunk of keys and a KV head.
+struct BackwardCall {
+  const AttentionFunctions& functions;
+  const BlockRule& rule;
+  const GradientBlock& gradient;
+  const KvBlock& kv;
+  const KvGradient& kv_gradient;
+  const std::vector<RowKeys>& row_keys;
+  std::vector<QueryTile> tiles;
+  std::vector<HeadGroup> groups;
+
+  /// dk and dv of the chunk belong to the task alone; to dq of a tile it adds in turn.
+  void run(const KeyChunk& chunk, std::int64_t kv_head, TurnOrder& order, std::byte* workspace) const {
+    bool packed = false;
+    for (std::size_t index = tiles.size(); index-- > 0;) {  // so under a causal mask nobody waits long
+      const QueryTile& tile = tiles[index];
+      const std::span<const KeyVisit> visits = tile.visits_within(chunk.begin, chunk.end);
+      if (visits.empty()) {
+        continue;
+      }
+      if (!packed) {
+        functions.begin_backward_chunk(chunk, workspace);
+        packed = true;
+      }
+      order.wait_for_turn(kv_head, index, chunk.begin);
+      visit(tile, visits, chunk, groups[static_cast<std::size_t>(kv_head)], workspace);
+      order.pass(kv_head, index);
+    }
+    if (packed) {
+      functions.finish_backward_chunk(
+          chunk, sums_of_head(kv_gradient.dk, kv.k.heads, kv.k.dim, chunk.begin, kv_head),
+          sums_of_head(kv_gradient.dv, kv.v.heads, kv.v.dim, chunk.begin, kv_head), workspace);
+    }
+  }
+
+ private:
+  void visit(const QueryTile& tile, std::span<const KeyVisit> visits, const KeyChunk& chunk,
+             const HeadGroup& group, std::byte* workspace) const {
+    const std::int64_t heads = gradient.query.q.heads;
+    const std::int64_t row = tile.first_row;
+    for (std::int64_t head = group.begin; head < group.end; ++head) {
+      functions.backward_tile({.shape = {.rows = tile.rows,
+                                         .softmax_scale = rule.softmax_scale,
+                                         .row_keys = row_keys.data() + row},
+                               .q = rows_of_head(gradient.query.q, row, head),
+                               .dout = rows_of_head(gradient.dout, row, head),
+                               .lse = gradient.lse + row * heads + head,
+                               .delta = gradient.delta + row * heads + head,
+                               .row_stride = heads,
+                               .dq = sums_of_head(gradient.dq, heads, gradient.query.q.dim, row, head),
+                               .visits = visits.data(),
+                               .visit_count = static_cast<int>(visits.size())},
+                              chunk, workspace);
+    }
+  }
+};
 
 class CpuAttentionKernel final : public AttentionKernel {
  public:
   explicit CpuAttentionKernel(int threads)
       : threads_{threads},
         functions_{selected_tile_functions()},
-        workspaces_{threads,
-                    std::max(functions_.forward_workspace_bytes, functions_.backward_workspace_bytes)} {}
+        row_operations_{selected_row_functions(), threads},
+        workspaces_{threads} {}
 
   [[nodiscard]] MemorySpace memory_space() const override { return MemorySpace::host; }
 
   void forward_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv,
                      const RunningOutput& running) override {
     check_block(rule, query, kv);
-    const TileSchedule schedule = make_tile_schedule(*rule.mask, query.positions, kv.positions);
-    const std::int64_t heads = query.q.heads;
-    const auto tasks = static_cast<std::int64_t>(schedule.tiles.size()) * heads;
-    run_tasks(threads_, tasks, [&](std::int64_t index, std::int64_t thread) {
-      const Task task{schedule, index};
-      const std::int64_t row = task.tile.first_row;
-      const ForwardTile tile{.shape = shape_of(rule, query, kv, schedule, task.tile),
-                             .q = rows_of_head(query.q, row, task.head),
-                             .out = sums_of_head(running.out, heads, kv.v.dim, row, task.head),
-                             .max = sums_of_head(running.max, heads, 1, row, task.head),
-                             .sum = sums_of_head(running.sum, heads, 1, row, task.head)};
-      forward_tile(tile, task.tile.visits, kv, rule.heads.kv_head_of(task.head), workspaces_.of(thread));
+    const std::int64_t heads_kv = kv.k.heads;
+    const ForwardCall call{.functions = functions_for(kv.k.type),
+                           .rule = rule,
+                           .query = query,
+                           .kv = kv,
+                           .running = running,
+                           .row_keys = row_keys_of(*rule.mask, query.positions, kv.positions),
+                           .groups = head_groups(rule.heads, query.q.heads, heads_kv)};
+    const std::vector<std::int64_t> bounds = row_bounds(call.row_keys, query.q.heads, heads_kv, threads_);
+    run_tasks(threads_, (std::ssize(bounds) - 1) * heads_kv, [&](std::int64_t task, std::int64_t thread) {
+      const auto index = static_cast<std::size_t>(task / heads_kv);
+      call.run(bounds[index], bounds[index + 1], task % heads_kv, workspaces_.of(thread));
     });
   }
 
   void finish_forward(const RunningOutput& running, std::int64_t rows, std::int64_t heads, std::int64_t dim_v,
                       float* lse) override {
-    finish_forward_host(running, rows, heads, dim_v, lse);
+    row_operations_.finish_forward(running, rows, heads, dim_v, lse);
   }
 
   void backward_block(const BlockRule& rule, const GradientBlock& gradient, const KvBlock& kv,
                       const KvGradient& kv_gradient) override {
     check_gradient_block(rule, gradient, kv);
-    const QueryBlock& query = gradient.query;
-    const TileSchedule schedule = make_tile_schedule(*rule.mask, query.positions, kv.positions);
-    const std::int64_t heads = query.q.heads;
-    VisitOrder order{schedule, rule.heads, heads, kv.k.heads};
-    const auto tasks = static_cast<std::int64_t>(schedule.tiles.size()) * heads;
-    run_tasks(threads_, tasks, [&](std::int64_t index, std::int64_t thread) {
-      const Task task{schedule, index};
-      const std::int64_t row = task.tile.first_row;
-      const BackwardTile tile{.shape = shape_of(rule, query, kv, schedule, task.tile),
-                              .q = rows_of_head(query.q, row, task.head),
-                              .dout = rows_of_head(gradient.dout, row, task.head),
-                              .lse = gradient.lse + row * heads + task.head,
-                              .delta = gradient.delta + row * heads + task.head,
-                              .row_stride = heads,
-                              .dq = sums_of_head(gradient.dq, heads, query.q.dim, row, task.head)};
-      backward_tile(tile, task, rule.heads.kv_head_of(task.head), kv, kv_gradient, order,
-                    workspaces_.of(thread));
+    const std::int64_t heads_kv = kv.k.heads;
+    const std::vector<RowKeys> row_keys = row_keys_of(*rule.mask, gradient.query.positions, kv.positions);
+    const BackwardCall call{.functions = functions_for(kv.k.type),
+                            .rule = rule,
+                            .gradient = gradient,
+                            .kv = kv,
+                            .kv_gradient = kv_gradient,
+                            .row_keys = row_keys,
+                            .tiles = query_tiles(row_keys),
+                            .groups = head_groups(rule.heads, gradient.query.q.heads, heads_kv)};
+    const std::int32_t most_keys =
+        call.functions.backward_chunk_keys(static_cast<int>(kv.k.dim), static_cast<int>(kv.v.dim));
+    const std::vector<std::int32_t> bounds =
+        chunk_bounds(static_cast<std::int32_t>(kv.k.rows), most_keys, heads_kv, threads_);
+    TurnOrder order{call.tiles, bounds, heads_kv};
+    run_tasks(threads_, (std::ssize(bounds) - 1) * heads_kv, [&](std::int64_t task, std::int64_t thread) {
+      const auto index = static_cast<std::size_t>(task / heads_kv);
+      const std::int64_t kv_head = task % heads_kv;
+      call.run(key_chunk(kv, kv_head, bounds[index], bounds[index + 1]), kv_head, order,
+               workspaces_.of(thread));
     });
   }
 
   void row_dot(ConstTensorView out, ConstTensorView dout, float* delta) override {
-    row_dot_host(out, dout, delta);
+    row_operations_.row_dot(out, dout, delta);
   }
   void copy_rows(const BasicRowTable<const std::byte>& source, const BasicRowTable<std::byte>& target,
                  std::int64_t rows, std::int64_t elements) override {
-    copy_rows_host(source, target, rows, elements);
+    row_operations_.copy_rows(source, target, rows, elements);
   }
   void add_rows(const BasicRowTable<const std::byte>& source, const BasicRowTable<std::byte>& target,
                 std::int64_t rows, std::int64_t elements) override {
-    add_rows_host(source, target, rows, elements);
+    row_operations_.add_rows(source, target, rows, elements);
   }
   void fill(float* target, std::int64_t count, float value) override { std::fill_n(target, count, value); }
 
  private:
-  void forward_tile(const ForwardTile& tile, const std::vector<KeyVisit>& visits, const KvBlock& kv,
-                    std::int64_t kv_head, std::byte* workspace) const {
-    if (visits.empty()) {
-      return;
-    }
-    functions_.begin_forward(tile, workspace);
-    for (const KeyVisit& visit : visits) {
-      functions_.visit_forward(tile, key_run(kv, visit, kv_head), workspace);
-    }
-    functions_.finish_forward(tile, workspace);
-  }
-
-  /// dq belongs to the task alone; dk and dv of a key tile are added in turn.
-  void backward_tile(const BackwardTile& tile, const Task& task, std::int64_t kv_head, const KvBlock& kv,
-                     const KvGradient& kv_gradient, VisitOrder& order, std::byte* workspace) const {
-    if (task.tile.visits.empty()) {
-      return;
-    }
-    functions_.begin_backward(tile, workspace);
-    for (const KeyVisit& visit : task.tile.visits) {
-      const KeyRun keys = key_run(kv, visit, kv_head);
-      functions_.visit_backward(tile, keys, workspace);
-      order.wait_for_turn(task.head, visit);
-      functions_.add_key_gradients(tile, keys, workspace,
-                                   sums_of_head(kv_gradient.dk, kv.k.heads, kv.k.dim, visit.begin, kv_head),
-                                   sums_of_head(kv_gradient.dv, kv.v.heads, kv.v.dim, visit.begin, kv_head));
-      order.pass(task.head, visit);
-    }
-    functions_.finish_backward(tile, workspace);
+  [[nodiscard]] const AttentionFunctions& functions_for(DataType type) const {
+    return type == DataType::bf16 ? functions_.bf16 : functions_.fp32;
   }
 
   int threads_;
   const TileFunctions& functions_;
+  RowOperations row_operations_;
   Workspaces workspaces_;
 };
 

@@ -12,13 +12,16 @@ namespace {
 std::vector<const TileFunctions*> supported() {
   std::vector<const TileFunctions*> sets{&portable_tile_functions()};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
     sets.push_back(&avx2_tile_functions());
   }
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("fma")) {
     sets.push_back(&avx512_tile_functions());
+    if (__builtin_cpu_supports("avx512bf16")) {
+      sets.push_back(&avx512_bf16_tile_functions());
+    }
   }
 #endif
   return sets;

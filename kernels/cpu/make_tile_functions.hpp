@@ -3,25 +3,23 @@
 
 #include "kernels/cpu/backward_tile.hpp"
 #include "kernels/cpu/fma_loop.hpp"
-#include "kernels/cpu/forward_tile.hpp"
+#include "kernels/cpu/forward_rows.hpp"
 #include "kernels/cpu/tile_functions.hpp"
+#include "kernels/cpu/workspaces.hpp"
 
 namespace hcp::tile {
 
-template <typename Isa>
-constexpr TileFunctions make_tile_functions(const char* instruction_set) {
-  return {.instruction_set = instruction_set,
-          .forward_workspace_bytes = sizeof(ForwardWorkspace<Isa>),
-          .begin_forward = begin_forward<Isa>,
-          .visit_forward = visit_forward<Isa>,
-          .finish_forward = finish_forward<Isa>,
-          .backward_workspace_bytes = sizeof(BackwardWorkspace<Isa>),
-          .begin_backward = begin_backward<Isa>,
-          .visit_backward = visit_backward<Isa>,
-          .add_key_gradients = add_key_gradients<Isa>,
-          .finish_backward = finish_backward<Isa>,
-          .fma_loop = fma_loop<Isa>,
-          .fma_flops_per_step = fma_flops_per_step<Isa>};
+template <typename Isa, typename Operands>
+constexpr AttentionFunctions make_attention_functions() {
+  static_assert(sizeof(ForwardWorkspace<Operands>) <= workspace_bytes);
+  static_assert(sizeof(BackwardWorkspace<Operands>) <= workspace_bytes);
+  return {.forward_chunk_keys = forward_chunk_keys<Isa, Operands>,
+          .begin_forward_chunk = begin_forward_chunk<Isa, Operands>,
+          .forward_rows = forward_rows<Isa, Operands>,
+          .backward_chunk_keys = backward_chunk_keys<Isa, Operands>,
+          .begin_backward_chunk = begin_backward_chunk<Isa, Operands>,
+          .backward_tile = backward_tile<Isa, Operands>,
+          .finish_backward_chunk = finish_backward_chunk<Isa, Operands>};
 }
 
 }  // namespace hcp::tile

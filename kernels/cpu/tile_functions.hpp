@@ -1,8 +1,9 @@
 /// The arithmetic of one tile of query rows, once per instruction set.
 ///
-/// A tile is at most `tile_rows` consecutive query rows of one head; it visits the keys of a block in runs of
-/// at most `tile_keys`. Who visits what and in which order is decided outside (cpu_attention_kernel.cpp), so
-/// the functions here know neither threads nor masks, only key intervals per row.
+/// A tile is at most `tile_rows` consecutive query rows of one head. The keys of a block are packed in
+/// chunks, each once for all tiles and heads that visit it. Who visits what and in which order is decided
+/// outside (cpu_attention_kernel.cpp), so the functions here know neither threads nor masks, only key
+/// intervals per row.
 ///
 /// Everything that crosses this boundary is plain data: the translation units behind it are compiled for
 /// instruction sets that the rest of the program may not use, so they share no inline function with it.
@@ -16,7 +17,7 @@
 namespace hcp {
 
 inline constexpr int tile_rows = 96;      ///< query rows of a tile, at most
-inline constexpr int tile_keys = 96;      ///< keys of a visit, at most
+inline constexpr int tile_keys = 96;      ///< keys of a tile, at most; a chunk is several of them
 inline constexpr int max_head_dim = 256;  ///< head dims are multiples of 8 up to this
 
 /// Rows of one head of a [rows, heads, dim] tensor: row r begins `r * stride` elements after `data`.
@@ -39,25 +40,32 @@ struct RowKeys {
   std::int32_t end[2];
 };
 
-/// What forward and backward know of a tile.
-struct TileShape {
-  int rows = 0;
-  int dim_qk = 0;
-  int dim_v = 0;
-  float softmax_scale = 1.0F;
-  const RowKeys* row_keys = nullptr;  ///< [rows]
+/// Key rows [begin, end) of the block that a query tile sees of one key tile, that is of one of
+/// [i * tile_keys, (i + 1) * tile_keys).
+struct KeyVisit {
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
 };
 
-/// Key rows [begin, end) of the block; k and v begin at row `begin`.
-struct KeyRun {
+/// Key rows [begin, end) of the block, `begin` a multiple of tile_keys; k and v begin at row `begin`.
+struct KeyChunk {
   std::int32_t begin = 0;
   std::int32_t end = 0;
   HeadRows k;
   HeadRows v;
+  int dim_qk = 0;
+  int dim_v = 0;
 };
 
-struct ForwardTile {
-  TileShape shape;
+/// What forward and backward know of rows of queries.
+struct RowsShape {
+  int rows = 0;
+  float softmax_scale = 1.0F;
+  const RowKeys* row_keys = nullptr;  ///< [rows]
+};
+
+struct ForwardRows {
+  RowsShape shape;
   HeadRows q;
   HeadSums out;  ///< as RunningOutput::out
   HeadSums max;  ///< as RunningOutput::max
@@ -65,34 +73,40 @@ struct ForwardTile {
 };
 
 struct BackwardTile {
-  TileShape shape;
+  RowsShape shape;
   HeadRows q;
   HeadRows dout;
   const float* lse = nullptr;    ///< one every `row_stride`
   const float* delta = nullptr;  ///< one every `row_stride`
   std::int64_t row_stride = 0;
-  HeadSums dq;  ///< added to
+  HeadSums dq;                       ///< added to
+  const KeyVisit* visits = nullptr;  ///< [visit_count] inside the chunk, ascending
+  int visit_count = 0;
 };
 
-/// One instruction set. A workspace is `..._workspace_bytes` of memory aligned to 64, owned by one thread
-/// from begin_... to finish_...; what lies in it in between is the implementation's business.
+/// One way to multiply. A workspace (workspaces.hpp) is owned by one thread while it works on one chunk; what
+/// lies in it is the implementation's business.
+struct AttentionFunctions {
+  /// Keys of a chunk at most, a multiple of tile_keys: what fits into a workspace.
+  std::int32_t (*forward_chunk_keys)(int dim_qk, int dim_v);
+  void (*begin_forward_chunk)(const KeyChunk& chunk, std::byte* workspace);
+  /// Folds the keys of the chunk into the rows. Rows that see no key of the block keep their values.
+  void (*forward_rows)(const ForwardRows& tile, const KeyChunk& chunk, std::byte* workspace);
+
+  std::int32_t (*backward_chunk_keys)(int dim_qk, int dim_v);
+  void (*begin_backward_chunk)(const KeyChunk& chunk, std::byte* workspace);
+  /// Adds to dq of the tile, and to dk and dv of the chunk in the workspace.
+  void (*backward_tile)(const BackwardTile& tile, const KeyChunk& chunk, std::byte* workspace);
+  /// Adds what came together in the workspace; dk and dv begin at the chunk's first key.
+  void (*finish_backward_chunk)(const KeyChunk& chunk, const HeadSums& dk, const HeadSums& dv,
+                                std::byte* workspace);
+};
+
+/// One instruction set.
 struct TileFunctions {
   const char* instruction_set;
-
-  std::size_t forward_workspace_bytes;
-  void (*begin_forward)(const ForwardTile& tile, std::byte* workspace);
-  void (*visit_forward)(const ForwardTile& tile, const KeyRun& keys, std::byte* workspace);
-  /// Rows that see no key keep their bits.
-  void (*finish_forward)(const ForwardTile& tile, std::byte* workspace);
-
-  std::size_t backward_workspace_bytes;
-  void (*begin_backward)(const BackwardTile& tile, std::byte* workspace);
-  /// Computes the visit's share of dk and dv inside the workspace.
-  void (*visit_backward)(const BackwardTile& tile, const KeyRun& keys, std::byte* workspace);
-  /// Adds the share of the last visit; dk and dv begin at the visit's first key.
-  void (*add_key_gradients)(const BackwardTile& tile, const KeyRun& keys, const std::byte* workspace,
-                            const HeadSums& dk, const HeadSums& dv);
-  void (*finish_backward)(const BackwardTile& tile, std::byte* workspace);
+  AttentionFunctions fp32;  ///< products of fp32 values, for every storage type
+  AttentionFunctions bf16;  ///< for bf16 storage: products of bf16 values where there are such instructions
 
   /// Runs `steps` times `fma_flops_per_step` floating-point operations of independent fused multiply-adds in
   /// registers (multiplications and additions where there are no fused ones).
@@ -107,5 +121,7 @@ struct TileFunctions {
 [[nodiscard]] const TileFunctions& avx2_tile_functions();
 /// x86-64 with AVX-512 F, BW, DQ, VL.
 [[nodiscard]] const TileFunctions& avx512_tile_functions();
+/// The same with AVX-512 BF16.
+[[nodiscard]] const TileFunctions& avx512_bf16_tile_functions();
 
 }  // namespace hcp

@@ -1,3 +1,5 @@
+#include <immintrin.h>
+
 #include "kernels/cpu/make_tile_functions.hpp"
 #include "kernels/cpu/tile_functions.hpp"
 
@@ -7,10 +9,18 @@ namespace {
 /// 16 registers: 12 sums, 2 of B, 1 broadcast of A.
 struct Isa {
   static constexpr int lanes = 8;
-  static constexpr int group = 2;
+
+  using Floats = tile::Vectors<Isa>::Floats;
+
+  [[gnu::always_inline]] static Floats larger(Floats a, Floats b) { return _mm256_max_ps(a, b); }
 };
 
-constexpr TileFunctions functions = tile::make_tile_functions<Isa>("avx2");
+constexpr AttentionFunctions fp32 = tile::make_attention_functions<Isa, tile::Fp32Operands<Isa>>();
+constexpr TileFunctions functions{.instruction_set = "avx2",
+                                  .fp32 = fp32,
+                                  .bf16 = fp32,
+                                  .fma_loop = tile::fma_loop<Isa>,
+                                  .fma_flops_per_step = tile::fma_flops_per_step<Isa>};
 
 }  // namespace
 

@@ -1,16 +1,28 @@
+#include <immintrin.h>
+
 #include "kernels/cpu/make_tile_functions.hpp"
 #include "kernels/cpu/tile_functions.hpp"
 
 namespace hcp {
 namespace {
 
-/// 32 registers: 24 sums, 2 of B; A is broadcast by the multiply-add itself.
+/// 32 registers: 12 sums, 2 of B, 1 broadcast of A.
 struct Isa {
   static constexpr int lanes = 16;
-  static constexpr int group = 4;
+
+  using Floats = tile::Vectors<Isa>::Floats;
+
+  [[gnu::always_inline]] static Floats larger(Floats a, Floats b) {
+    return _mm512_mask_max_ps(a, 0xFFFF, a, b);
+  }
 };
 
-constexpr TileFunctions functions = tile::make_tile_functions<Isa>("avx512");
+constexpr AttentionFunctions fp32 = tile::make_attention_functions<Isa, tile::Fp32Operands<Isa>>();
+constexpr TileFunctions functions{.instruction_set = "avx512",
+                                  .fp32 = fp32,
+                                  .bf16 = fp32,
+                                  .fma_loop = tile::fma_loop<Isa>,
+                                  .fma_flops_per_step = tile::fma_flops_per_step<Isa>};
 
 }  // namespace
 

@@ -7,10 +7,18 @@ namespace {
 /// Vectors of 16 bytes and 16 registers: what every 64-bit processor has.
 struct Isa {
   static constexpr int lanes = 4;
-  static constexpr int group = 2;
+
+  using Floats = tile::Vectors<Isa>::Floats;
+
+  [[gnu::always_inline]] static Floats larger(Floats a, Floats b) { return a > b ? a : b; }
 };
 
-constexpr TileFunctions functions = tile::make_tile_functions<Isa>("portable");
+constexpr AttentionFunctions fp32 = tile::make_attention_functions<Isa, tile::Fp32Operands<Isa>>();
+constexpr TileFunctions functions{.instruction_set = "portable",
+                                  .fp32 = fp32,
+                                  .bf16 = fp32,
+                                  .fma_loop = tile::fma_loop<Isa>,
+                                  .fma_flops_per_step = tile::fma_flops_per_step<Isa>};
 
 }  // namespace
 

@@ -1,113 +1,113 @@
-/// Which keys the rows of a tile see: what of a visit a panel has to compute, and the mask where that is not
-/// a rectangle.
+/// Which keys the rows of a tile see: what of a visit a group of rows has to compute, and the mask where that
+/// is not a rectangle.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/cpu/product.hpp"
 #include "kernels/cpu/tile_functions.hpp"
 #include "kernels/cpu/vectors.hpp"
 
 namespace hcp::tile {
 
-template <typename T>
-[[gnu::always_inline]] constexpr T smaller(T a, T b) {
-  return b < a ? b : a;
-}
-template <typename T>
-[[gnu::always_inline]] constexpr T larger(T a, T b) {
-  return a < b ? b : a;
-}
-
-/// Keys [begin, end), counted from the first key of the visit, outside of which no row of the panel sees any.
-template <typename Isa>
-struct PanelRun {
-  int begin;
-  int end;
-  bool full;  ///< every row sees all of them
+/// Keys [begin, end), counted from an origin, outside of which no row of the group sees
+/// any.
+struct GroupRun {
+  int begin = 0;
+  int end = 0;
 
   [[nodiscard]] bool empty() const { return end <= begin; }
 };
 
+/// Groups [first, last) of a tile.
+struct GroupSpan {
+  int first = 0;
+  int last = 0;
+};
+
+/// What the rows [first, last) of a tile have to compute of keys [from, to) of the block.
+/// @param origin key of the block from which the run is counted
+inline GroupRun run_of(const RowsShape& shape, int first, int last, int from, int to, int origin) {
+  int begin = to;
+  int end = from;
+  for (int row = first; row < last; ++row) {
+    for (int i = 0; i < 2; ++i) {
+      const int row_begin = larger(shape.row_keys[row].begin[i], from);
+      const int row_end = smaller(shape.row_keys[row].end[i], to);
+      if (row_begin < row_end) {
+        begin = smaller(begin, row_begin);
+        end = larger(end, row_end);
+      }
+    }
+  }
+  return {begin - origin, end - origin};
+}
+
+/// One visit as the groups of a tile see it.
 template <typename Isa>
-class TileKeys {
+struct VisitRuns {
+  static constexpr int most_groups = tile_rows / group_rows;
+  static_assert(tile_rows % group_rows == 0);
+
+  int groups = 0;
+  int tile_begin = 0;  ///< first key of the key tile, counted from the first of the block
+  int begin = 0;       ///< keys [begin, end) of the key tile are those of the visit
+  int end = 0;
+  GroupRun runs[most_groups];
+
+  VisitRuns(const RowsShape& shape, const KeyVisit& visit)
+      : groups{(shape.rows + group_rows - 1) / group_rows},
+        tile_begin{visit.begin / tile_keys * tile_keys},
+        begin{visit.begin - tile_begin},
+        end{visit.end - tile_begin} {
+    for (int group = 0; group < groups; ++group) {
+      const int first = group * group_rows;
+      runs[group] =
+          run_of(shape, first, smaller(shape.rows, first + group_rows), visit.begin, visit.end, tile_begin);
+    }
+  }
+
+  /// The groups whose runs meet keys [first, last), with those in between.
+  [[nodiscard]] GroupSpan groups_that_meet(int first, int last) const {
+    GroupSpan span{groups, 0};
+    for (int group = 0; group < groups; ++group) {
+      const GroupRun& run = runs[group];
+      if (larger(run.begin, first) < smaller(run.end, last)) {
+        span.first = smaller(span.first, group);
+        span.last = group + 1;
+      }
+    }
+    return span;
+  }
+};
+
+/// The keys that one row sees, counted from an origin.
+template <typename Isa>
+class RowMask {
  public:
-  void load(const TileShape& shape) {
-    for (int row = 0; row < tile_rows; ++row) {
-      for (int i = 0; i < 2; ++i) {
-        begin_[i][row] = row < shape.rows ? shape.row_keys[row].begin[i] : 0;
-        length_[i][row] =
-            row < shape.rows
-                ? static_cast<std::uint32_t>(shape.row_keys[row].end[i] - shape.row_keys[row].begin[i])
-                : 0;
-      }
-    }
-    for (int panel = 0; panel * panel_rows<Isa> < shape.rows; ++panel) {
-      const int first = panel * panel_rows<Isa>;
-      const int last = smaller(shape.rows, first + panel_rows<Isa>);
-      for (int i = 0; i < 2; ++i) {
-        bounds_[panel][i] = bounds_of(shape.row_keys, first, last, i);
-      }
+  RowMask() = default;
+  RowMask(const RowKeys& keys, int origin) {
+    for (int i = 0; i < 2; ++i) {
+      begin_[i] = keys.begin[i] - origin;
+      end_[i] = keys.end[i] - origin;
     }
   }
 
-  [[nodiscard]] PanelRun<Isa> run_of(int panel, const KeyRun& keys) const {
-    const auto count = keys.end - keys.begin;
-    PanelRun<Isa> run{count, 0, false};
-    for (int i = 0; i < 2; ++i) {
-      const Bounds& bounds = bounds_[panel][i];
-      const std::int32_t begin = larger(bounds.hull_begin - keys.begin, 0);
-      const std::int32_t end = smaller(bounds.hull_end - keys.begin, count);
-      if (begin < end) {
-        run.begin = smaller(run.begin, begin);
-        run.end = larger(run.end, end);
-      }
-    }
-    for (int i = 0; i < 2; ++i) {
-      const Bounds& bounds = bounds_[panel][i];
-      run.full = run.full ||
-                 (bounds.core_begin <= keys.begin + run.begin && keys.begin + run.end <= bounds.core_end);
-    }
-    return run;
+  /// Whether the row sees all of the panel that begins at `key`.
+  [[nodiscard]] bool sees_panel(int key) const {
+    return (begin_[0] <= key && key + panel_width<Isa> <= end_[0]) ||
+           (begin_[1] <= key && key + panel_width<Isa> <= end_[1]);
   }
 
-  /// All bits set in the lanes of rows [row, row + lanes) that see key row `key` of the block.
-  [[nodiscard, gnu::always_inline]] Ints<Isa> visible(int row, std::int32_t key) const {
-    return seen_in(0, row, key) | seen_in(1, row, key);
+  /// All bits set in the lanes of keys [key, key + lanes) that the row sees.
+  [[nodiscard, gnu::always_inline]] Ints<Isa> lanes_from(int key) const {
+    const Ints<Isa> keys = lane_numbers<Isa>() + key;
+    return ((begin_[0] <= keys) & (keys < end_[0])) | ((begin_[1] <= keys) & (keys < end_[1]));
   }
 
  private:
-  /// Of the i-th intervals of a panel's rows: what they cover together, and what each of them covers.
-  struct Bounds {
-    std::int32_t hull_begin, hull_end;
-    std::int32_t core_begin, core_end;
-  };
-
-  static Bounds bounds_of(const RowKeys* rows, int first, int last, int i) {
-    Bounds bounds{INT32_MAX, 0, 0, INT32_MAX};
-    for (int row = first; row < last; ++row) {
-      const std::int32_t begin = rows[row].begin[i];
-      const std::int32_t end = rows[row].end[i];
-      if (begin < end) {
-        bounds.hull_begin = smaller(bounds.hull_begin, begin);
-        bounds.hull_end = larger(bounds.hull_end, end);
-      }
-      bounds.core_begin = larger(bounds.core_begin, begin);
-      bounds.core_end = smaller(bounds.core_end, end);
-    }
-    return bounds;
-  }
-
-  [[gnu::always_inline]] Ints<Isa> seen_in(int i, int row, std::int32_t key) const {
-    Words<Isa> begin;
-    Words<Isa> length;
-    __builtin_memcpy(&begin, &begin_[i][row], sizeof(begin));
-    __builtin_memcpy(&length, &length_[i][row], sizeof(length));
-    return (Ints<Isa>)(static_cast<std::uint32_t>(key) - begin < length);
-  }
-
-  std::int32_t begin_[2][tile_rows];
-  std::uint32_t length_[2][tile_rows];
-  Bounds bounds_[tile_rows / panel_rows<Isa>][2];
+  int begin_[2];
+  int end_[2];
 };
 
 }  // namespace hcp::tile

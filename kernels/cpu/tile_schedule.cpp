@@ -8,7 +8,7 @@
 namespace hcp {
 namespace {
 
-/// Finds rows of a block by position.
+/// Finds rows of a block by position; quickly, if one question is near the one before.
 class RowIndex {
  public:
   explicit RowIndex(std::span<const PositionRange> positions) : positions_{positions} {
@@ -21,24 +21,33 @@ class RowIndex {
   }
 
   /// Rows whose position is below `position`.
-  [[nodiscard]] std::int32_t rows_below(std::int64_t position) const {
-    const auto after = std::ranges::upper_bound(positions_, position, {}, &PositionRange::begin);
-    if (after == positions_.begin()) {
-      return 0;
+  [[nodiscard]] std::int32_t rows_below(std::int64_t position) {
+    if (!lies_after(position, last_)) {
+      const auto after = std::ranges::upper_bound(positions_, position, {}, &PositionRange::begin);
+      if (after == positions_.begin()) {
+        return 0;
+      }
+      last_ = static_cast<std::size_t>(after - positions_.begin()) - 1;
     }
-    const auto index = static_cast<std::size_t>(after - positions_.begin()) - 1;
-    const PositionRange& range = positions_[index];
-    return static_cast<std::int32_t>(first_rows_[index] + std::min(position, range.end) - range.begin);
+    const PositionRange& range = positions_[last_];
+    return static_cast<std::int32_t>(first_rows_[last_] + std::min(position, range.end) - range.begin);
   }
 
  private:
+  /// Whether range `index` is the last that begins at or before `position`.
+  [[nodiscard]] bool lies_after(std::int64_t position, std::size_t index) const {
+    return index < positions_.size() && positions_[index].begin <= position &&
+           (index + 1 == positions_.size() || position < positions_[index + 1].begin);
+  }
+
   std::span<const PositionRange> positions_;
   std::vector<std::int64_t> first_rows_;
+  std::size_t last_ = 0;
 };
 
 /// The key rows at the positions of `intervals`. What the block lacks between two intervals vanishes, so they
 /// may become one.
-RowKeys row_keys_of(const std::array<PositionRange, 2>& intervals, const RowIndex& keys) {
+RowKeys rows_at(const std::array<PositionRange, 2>& intervals, RowIndex& keys) {
   RowKeys rows{};
   int filled = 0;
   for (const PositionRange& interval : intervals) {
@@ -61,24 +70,7 @@ RowKeys row_keys_of(const std::array<PositionRange, 2>& intervals, const RowInde
   return rows;
 }
 
-std::vector<RowKeys> all_row_keys(const AttentionMask& mask, std::span<const PositionRange> query_positions,
-                                  std::span<const PositionRange> key_positions) {
-  const RowIndex keys{key_positions};
-  std::vector<RowKeys> row_keys(static_cast<std::size_t>(count_of(query_positions)));
-  std::int64_t first_row = 0;
-  for (const PositionRange& range : query_positions) {
-    for (const MaskPiece& piece : mask.pieces_within(range)) {
-      for (std::int64_t query = piece.queries.begin; query < piece.queries.end; ++query) {
-        row_keys[static_cast<std::size_t>(first_row + query - range.begin)] =
-            row_keys_of({piece.keys[0].at(query), piece.keys[1].at(query)}, keys);
-      }
-    }
-    first_row += range.size();
-  }
-  return row_keys;
-}
-
-/// The key tiles that the rows see, each once, without turns.
+/// The key tiles that the rows see, each once.
 std::vector<KeyVisit> visits_of(std::span<const RowKeys> rows) {
   std::vector<PositionRange> seen;
   seen.reserve(2 * rows.size());
@@ -92,10 +84,10 @@ std::vector<KeyVisit> visits_of(std::span<const RowKeys> rows) {
     for (std::int64_t begin = range.begin; begin < range.end;) {
       const std::int64_t tile_end = (begin / tile_keys + 1) * tile_keys;
       const std::int64_t end = std::min(range.end, tile_end);
-      if (!visits.empty() && visits.back().key_tile() == begin / tile_keys) {
+      if (!visits.empty() && visits.back().begin / tile_keys == begin / tile_keys) {
         visits.back().end = static_cast<std::int32_t>(end);
       } else {
-        visits.push_back({static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end), 0});
+        visits.push_back({static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end)});
       }
       begin = end;
     }
@@ -105,26 +97,37 @@ std::vector<KeyVisit> visits_of(std::span<const RowKeys> rows) {
 
 }  // namespace
 
-TileSchedule make_tile_schedule(const AttentionMask& mask, std::span<const PositionRange> query_positions,
-                                std::span<const PositionRange> key_positions) {
-  TileSchedule schedule;
-  schedule.row_keys = all_row_keys(mask, query_positions, key_positions);
-  const std::span<const RowKeys> row_keys = schedule.row_keys;
+std::vector<RowKeys> row_keys_of(const AttentionMask& mask, std::span<const PositionRange> query_positions,
+                                 std::span<const PositionRange> key_positions) {
+  RowIndex keys{key_positions};
+  std::vector<RowKeys> row_keys(static_cast<std::size_t>(count_of(query_positions)));
+  std::int64_t first_row = 0;
+  for (const PositionRange& range : query_positions) {
+    for (const MaskPiece& piece : mask.pieces_within(range)) {
+      for (std::int64_t query = piece.queries.begin; query < piece.queries.end; ++query) {
+        row_keys[static_cast<std::size_t>(first_row + query - range.begin)] =
+            rows_at({piece.keys[0].at(query), piece.keys[1].at(query)}, keys);
+      }
+    }
+    first_row += range.size();
+  }
+  return row_keys;
+}
+
+std::span<const KeyVisit> QueryTile::visits_within(std::int32_t begin, std::int32_t end) const {
+  const auto first = std::ranges::lower_bound(visits, begin, {}, &KeyVisit::begin);
+  const auto last = std::ranges::lower_bound(visits, end, {}, &KeyVisit::begin);
+  return {first, last};
+}
+
+std::vector<QueryTile> query_tiles(std::span<const RowKeys> row_keys) {
+  std::vector<QueryTile> tiles;
   for (std::size_t first = 0; first < row_keys.size(); first += tile_rows) {
     const std::size_t rows = std::min<std::size_t>(tile_rows, row_keys.size() - first);
-    schedule.tiles.push_back(
+    tiles.push_back(
         {static_cast<std::int64_t>(first), static_cast<int>(rows), visits_of(row_keys.subspan(first, rows))});
   }
-  std::ranges::reverse(schedule.tiles);
-
-  const auto key_tiles = (count_of(key_positions) + tile_keys - 1) / tile_keys;
-  schedule.visitors.resize(static_cast<std::size_t>(key_tiles));
-  for (QueryTile& tile : schedule.tiles) {
-    for (KeyVisit& visit : tile.visits) {
-      visit.turn = schedule.visitors[static_cast<std::size_t>(visit.key_tile())]++;
-    }
-  }
-  return schedule;
+  return tiles;
 }
 
 }  // namespace hcp

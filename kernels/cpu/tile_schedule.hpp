@@ -1,4 +1,4 @@
-/// Which tile of query rows visits which keys of a block, and in which order.
+/// Which rows of queries visit which key rows of a block.
 ///
 /// A function of the mask and of the positions alone: neither the number of threads nor their timing changes
 /// the order in which anything is summed.
@@ -14,30 +14,26 @@
 
 namespace hcp {
 
-/// One key tile as one query tile sees it. Key tiles are [i * tile_keys, (i + 1) * tile_keys) of the block.
-struct KeyVisit {
-  std::int32_t begin = 0;  ///< first key row that a row of the query tile sees
-  std::int32_t end = 0;    ///< one past the last; at least one pair in between is visible
-  std::int32_t turn = 0;   ///< query tiles that visit this key tile before, in the order of the schedule
+/// The key rows that each query row sees: [query rows]. Positions as in QueryBlock and KvBlock.
+[[nodiscard]] std::vector<RowKeys> row_keys_of(const AttentionMask& mask,
+                                               std::span<const PositionRange> query_positions,
+                                               std::span<const PositionRange> key_positions);
 
-  [[nodiscard]] std::int32_t key_tile() const { return begin / tile_keys; }
-};
+/// Key rows that a query row sees.
+[[nodiscard]] inline std::int64_t count_of(const RowKeys& keys) {
+  return keys.end[0] - keys.begin[0] + keys.end[1] - keys.begin[1];
+}
 
 struct QueryTile {
   std::int64_t first_row = 0;
   int rows = 0;
-  std::vector<KeyVisit> visits;  ///< ascending, none for a tile that sees nothing
+  std::vector<KeyVisit> visits;  ///< ascending, one per key tile of which a row sees a key
+
+  /// The visits of keys [begin, end), both multiples of tile_keys or the end of the block.
+  [[nodiscard]] std::span<const KeyVisit> visits_within(std::int32_t begin, std::int32_t end) const;
 };
 
-struct TileSchedule {
-  std::vector<RowKeys> row_keys;       ///< [query rows]
-  std::vector<QueryTile> tiles;        ///< last rows first: under a causal mask they have most to do
-  std::vector<std::int32_t> visitors;  ///< [key tiles] query tiles that visit each
-};
-
-/// Positions as in QueryBlock and KvBlock.
-[[nodiscard]] TileSchedule make_tile_schedule(const AttentionMask& mask,
-                                              std::span<const PositionRange> query_positions,
-                                              std::span<const PositionRange> key_positions);
+/// The rows in tiles, ascending.
+[[nodiscard]] std::vector<QueryTile> query_tiles(std::span<const RowKeys> row_keys);
 
 }  // namespace hcp

@@ -3,14 +3,18 @@
 /// This and the headers that include it are templates over a class `Isa` that lives in the anonymous
 /// namespace of one translation unit, so every instantiation is internal to it: code for different
 /// instruction sets never meets at link time. For the same reason nothing here calls inline functions of the
-/// standard library. `Isa` describes a micro-kernel:
-///   lanes  fp32 values of a vector register
-///   group  the register tile of a product is 3 * group rows x 2 vectors
+/// standard library. `Isa` describes an instruction set:
+///   lanes     fp32 values of a vector register
+///   larger(a, b)  lane by lane, b where either is NaN
+/// and, where it multiplies bf16 values, what Bf16Operands (product.hpp) asks for.
 #pragma once
 
 #include <cstdint>
 
 namespace hcp::tile {
+
+inline constexpr float log2_e = 1.44269504F;
+inline constexpr float infinity = __builtin_inff();
 
 template <typename Isa>
 struct Vectors {
@@ -25,17 +29,71 @@ using Ints = typename Vectors<Isa>::Ints;
 template <typename Isa>
 using Words = typename Vectors<Isa>::Words;
 
-/// Rows that are worked on side by side, one per lane of two registers.
+/// Columns of a panel: what a register tile is wide.
 template <typename Isa>
-inline constexpr int panel_rows = 2 * Isa::lanes;
+inline constexpr int panel_width = 2 * Isa::lanes;
 
-/// 2^x with a relative error below 1.2e-7; 0 for x < -125. x must be below 127.
-/// The polynomial is the minimax fit of degree 6 (relative error 2e-9) to 2^f on [-0.5, 0.5] with p(0) = 1.
+template <typename T>
+[[gnu::always_inline]] constexpr T smaller(T a, T b) {
+  return b < a ? b : a;
+}
+template <typename T>
+[[gnu::always_inline]] constexpr T larger(T a, T b) {
+  return a < b ? b : a;
+}
+
+template <typename Vector>
+[[gnu::always_inline]] inline Vector load(const void* memory) {
+  Vector vector;
+  __builtin_memcpy(&vector, memory, sizeof(vector));
+  return vector;
+}
+
+template <typename Vector>
+[[gnu::always_inline]] inline void store(void* memory, const Vector& vector) {
+  __builtin_memcpy(memory, &vector, sizeof(vector));
+}
+
+/// 0, 1, 2, ...
+template <typename Isa>
+[[gnu::always_inline]] inline Ints<Isa> lane_numbers() {
+  Ints<Isa> numbers{};
+#pragma GCC unroll 16
+  for (int lane = 0; lane < Isa::lanes; ++lane) {
+    numbers[lane] = lane;
+  }
+  return numbers;
+}
+
+/// The larger of all lanes, in every lane.
+template <typename Isa>
+[[gnu::always_inline]] inline Floats<Isa> maximum_of_lanes(Floats<Isa> x) {
+#pragma GCC unroll 4
+  for (int distance = Isa::lanes / 2; distance > 0; distance /= 2) {
+    x = Isa::larger(x, __builtin_shuffle(x, lane_numbers<Isa>() ^ distance));
+  }
+  return x;
+}
+
+/// The sum of all lanes, in every lane.
+template <typename Isa>
+[[gnu::always_inline]] inline Floats<Isa> sum_of_lanes(Floats<Isa> x) {
+#pragma GCC unroll 4
+  for (int distance = Isa::lanes / 2; distance > 0; distance /= 2) {
+    x = x + __builtin_shuffle(x, lane_numbers<Isa>() ^ distance);
+  }
+  return x;
+}
+
+/// 2^x with a relative error below 1.2e-7 for x in [-126, 127); exactly 0 for x <= -127, subnormal in
+/// between. The polynomial is the minimax fit of degree 6 (relative error 2e-9) to 2^f on [-0.5, 0.5] with
+/// p(0) = 1; that makes the bits of p minus 127 exponents those of 0, so that the lower end needs no
+/// comparison.
 template <typename Isa>
 [[gnu::always_inline]] inline Floats<Isa> exp2_of(Floats<Isa> x) {
-  constexpr float lowest = -125.0F;
+  constexpr float lowest = -127.0F;
   constexpr float round_to_integer = 0x1.8p23F;  // adding it leaves the nearest integer in the last bits
-  const Floats<Isa> clamped = x < lowest ? Floats<Isa>{} + lowest : x;
+  const Floats<Isa> clamped = Isa::larger(Floats<Isa>{} + lowest, x);
   const Floats<Isa> shifted = clamped + round_to_integer;
   const Floats<Isa> f = clamped - (shifted - round_to_integer);
   Floats<Isa> p = f * 0x1.41fbbcp-13F + 0x1.5f3e54p-10F;
@@ -44,8 +102,7 @@ template <typename Isa>
   p = p * f + 0x1.ebfbdcp-3F;
   p = p * f + 0x1.62e430p-1F;
   p = p * f + 1.0F;
-  const Floats<Isa> power = (Floats<Isa>)((Ints<Isa>)p + ((Ints<Isa>)shifted << 23));
-  return x < lowest ? Floats<Isa>{} : power;
+  return (Floats<Isa>)((Ints<Isa>)p + ((Ints<Isa>)shifted << 23));
 }
 
 }  // namespace hcp::tile

@@ -1,178 +1,157 @@
-/// Rate of the host attention kernel on one block, in GFLOP/s and in percent of the multiply-add peak of its
-/// threads. FLOP counts are those of the visible pairs: 2 (dim_qk + dim_v) forward, 2 (3 dim_qk + 2 dim_v)
-/// backward, per pair and query head.
+/// Rate of the host attention kernel on one block, and ratios of two such rates.
 ///
-///   bench_attention_kernels --benchmark_filter='backward.*causal'
+/// Every figure is the best of repeated runs. The peak of the arithmetic units, and the other side of a
+/// ratio, are measured in turn with them, so that all see the same machine. %peak is against the multiply-add
+/// peak of the threads, for bf16 against the peak of bf16 dot products where there are such instructions.
+///
+///   bench_attention_kernels --benchmark_filter='backward/bf16'
 ///   HCP_CPU_ISA=avx2 bench_attention_kernels
 #include <benchmark/benchmark.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <map>
-#include <memory>
-#include <random>
 #include <string>
-#include <vector>
 
-#include "kernels/attention_kernel.hpp"
 #include "kernels/cpu/cpu_isa.hpp"
 #include "kernels/cpu/peak.hpp"
 #include "kernels/data_type.hpp"
 #include "kernels/stopwatch.hpp"
+#include "tests/bench/block_problem.hpp"
 
 namespace {
 
 using namespace hcp;
+using hcp::bench::BlockProblem;
+using hcp::bench::Case;
 
-struct Case {
-  std::int64_t seq_len = 1024;
-  std::int64_t heads_q = 4;
-  std::int64_t heads_kv = 4;
-  std::int64_t head_dim = 128;
-  DataType type = DataType::fp32;
-  bool causal = false;
-  int threads = 1;
-};
+enum class Pass { forward, backward };
 
-/// Operands of one block with everything that both passes read and write.
-class Problem {
+/// One case and its best rate so far.
+class Contender {
  public:
-  explicit Problem(const Case& setup)
-      : setup_{setup},
-        offsets_{0, setup.seq_len},
-        positions_{0, setup.seq_len},
-        mask_{setup.causal ? AttentionMask::causal(offsets_) : AttentionMask::no_mask(offsets_)},
-        rule_{&mask_, {0, 0, setup.heads_q / setup.heads_kv}, 1.0F / 11.3F},
-        kernel_{make_cpu_attention_kernel(setup.threads)},
-        q_{random_elements(setup.heads_q, 1)},
-        k_{random_elements(setup.heads_kv, 2)},
-        v_{random_elements(setup.heads_kv, 3)},
-        dout_{random_elements(setup.heads_q, 4)},
-        out_(elements(setup.heads_q)),
-        lse_(static_cast<std::size_t>(setup.seq_len * setup.heads_q)),
-        sum_(lse_.size()),
-        delta_(lse_.size()),
-        dq_(out_.size()),
-        dk_(elements(setup.heads_kv)),
-        dv_(dk_.size()) {}
-
-  void forward() {
-    kernel_->fill(lse_.data(), static_cast<std::int64_t>(lse_.size()),
-                  -std::numeric_limits<float>::infinity());
-    const RunningOutput running{out_.data(), lse_.data(),
-                                sum_.data()};  // the maximum makes way for lse at the end
-    kernel_->forward_block(rule_, query(), kv(), running);
-    kernel_->finish_forward(running, setup_.seq_len, setup_.heads_q, setup_.head_dim, lse_.data());
+  Contender(const Case& setup, Pass pass) : problem_{setup}, pass_{pass} {
+    problem_.forward();  // backward needs its lse
+    run();
+    best_ = 0.0;
   }
 
-  void backward() {
-    kernel_->backward_block(rule_,
-                            {query(), view(dout_, setup_.heads_q), lse_.data(), delta_.data(), dq_.data()},
-                            kv(), {dk_.data(), dv_.data()});
+  /// Returns the seconds it took.
+  double run() {
+    const double begin = now_s();
+    pass_ == Pass::forward ? problem_.forward() : problem_.backward();
+    const double seconds = now_s() - begin;
+    best_ = std::max(best_, flops() / seconds);
+    return seconds;
   }
 
-  /// Visible pairs of all query heads.
-  [[nodiscard]] double pairs() const {
-    const PositionSet all{positions_};
-    return static_cast<double>(mask_.area(all) * setup_.heads_q);
-  }
+  [[nodiscard]] double best_flops() const { return best_; }
 
  private:
-  [[nodiscard]] std::size_t elements(std::int64_t heads) const {
-    return static_cast<std::size_t>(setup_.seq_len * heads * setup_.head_dim);
+  [[nodiscard]] double flops() const {
+    return pass_ == Pass::forward ? problem_.forward_flops() : problem_.backward_flops();
   }
 
-  [[nodiscard]] std::vector<std::byte> random_elements(std::int64_t heads, unsigned seed) const {
-    std::mt19937 generator{seed};
-    std::normal_distribution<float> normal;
-    std::vector<float> values(elements(heads));
-    for (float& value : values) {
-      value = normal(generator);
-    }
-    std::vector<std::byte> stored(values.size() * size_of(setup_.type));
-    round_to(setup_.type, values.data(), stored.data(), values.size());
-    return stored;
-  }
-
-  [[nodiscard]] ConstTensorView view(const std::vector<std::byte>& data, std::int64_t heads) const {
-    return {data.data(), setup_.type, setup_.seq_len, heads, setup_.head_dim};
-  }
-  [[nodiscard]] QueryBlock query() const { return {view(q_, setup_.heads_q), {&positions_, 1}}; }
-  [[nodiscard]] KvBlock kv() const {
-    return {view(k_, setup_.heads_kv), view(v_, setup_.heads_kv), {&positions_, 1}};
-  }
-
-  Case setup_;
-  std::array<std::int64_t, 2> offsets_;
-  PositionRange positions_;
-  AttentionMask mask_;
-  BlockRule rule_;
-  std::unique_ptr<AttentionKernel> kernel_;
-  std::vector<std::byte> q_, k_, v_, dout_;
-  std::vector<float> out_, lse_, sum_, delta_, dq_, dk_, dv_;
+  BlockProblem problem_;
+  Pass pass_;
+  double best_ = 0.0;
 };
 
-double peak_flops(int threads) {
-  static std::map<int, double> measured;
-  const auto [entry, fresh] = measured.try_emplace(threads, 0.0);
-  if (fresh) {
-    entry->second = measured_peak_flops(DataType::fp32, threads);
-  }
-  return entry->second;
-}
-
-void report(benchmark::State& state, double flops, double seconds, int threads) {
-  const double rate = flops * static_cast<double>(state.iterations()) / seconds;
-  state.counters["GFLOP/s"] = rate * 1e-9;
-  state.counters["%peak"] = 100.0 * rate / peak_flops(threads);
-}
-
-void forward(benchmark::State& state, const Case& setup) {
-  Problem problem{setup};
-  problem.forward();
-  const double begin = now_s();
+void rate(benchmark::State& state, const Case& setup, Pass pass) {
+  Contender contender{setup, pass};
+  double peak = measured_peak_flops(setup.type, setup.threads);
+  double since_peak_s = 0.0;
   for (auto _ : state) {
-    problem.forward();
+    const double seconds = contender.run();
+    state.SetIterationTime(seconds);
+    since_peak_s += seconds;
+    if (since_peak_s > 0.04) {  // as long as measuring the peak takes
+      peak = std::max(peak, measured_peak_flops(setup.type, setup.threads));
+      since_peak_s = 0.0;
+    }
   }
-  report(state, problem.pairs() * 4.0 * static_cast<double>(setup.head_dim), now_s() - begin, setup.threads);
+  state.counters["GFLOP/s"] = contender.best_flops() * 1e-9;
+  state.counters["%peak"] = 100.0 * contender.best_flops() / peak;
 }
 
-void backward(benchmark::State& state, const Case& setup) {
-  Problem problem{setup};
-  problem.forward();
-  const double begin = now_s();
+/// Counter `name` is the rate of `setup` over the rate of `base`.
+void ratio(benchmark::State& state, const Case& setup, const Case& base, Pass pass, const std::string& name) {
+  Contender contender{setup, pass};
+  Contender other{base, pass};
   for (auto _ : state) {
-    problem.backward();
+    state.SetIterationTime(contender.run() + other.run());
   }
-  report(state, problem.pairs() * 10.0 * static_cast<double>(setup.head_dim), now_s() - begin, setup.threads);
+  state.counters["GFLOP/s"] = contender.best_flops() * 1e-9;
+  state.counters[name] = contender.best_flops() / other.best_flops();
 }
 
-void add_cases(const Case& setup, const std::string& name) {
-  const std::string full_name = name + (setup.causal ? "/causal" : "/no_mask") + "/d" +
-                                std::to_string(setup.head_dim) + "/S" + std::to_string(setup.seq_len) +
-                                "/threads" + std::to_string(setup.threads);
-  benchmark::RegisterBenchmark(("forward/" + full_name).c_str(), forward, setup)
-      ->UseRealTime()
-      ->MeasureProcessCPUTime();
-  benchmark::RegisterBenchmark(("backward/" + full_name).c_str(), backward, setup)
-      ->UseRealTime()
-      ->MeasureProcessCPUTime();
+const char* name_of(Pass pass) {
+  return pass == Pass::forward ? "forward/" : "backward/";
+}
+
+std::string name_of(const Case& setup) {
+  return std::string{name_of(setup.type)} + (setup.causal ? "/causal" : "/no_mask") + "/d" +
+         std::to_string(setup.head_dim) + "/S" + std::to_string(setup.seq_len) + "/heads" +
+         std::to_string(setup.heads_q) +
+         (setup.heads_q == setup.heads_kv ? "" : ":" + std::to_string(setup.heads_kv));
+}
+
+void add_rate(const Case& setup) {
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    benchmark::RegisterBenchmark((name_of(pass) + name_of(setup)).c_str(), rate, setup, pass)
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+  }
+}
+
+void add_ratio(const Case& setup, const Case& base, const std::string& name) {
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    benchmark::RegisterBenchmark((name + "/" + name_of(pass) + name_of(setup)).c_str(), ratio, setup, base,
+                                 pass, name)
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+  }
+}
+
+void add_rates() {
+  for (const bool causal : {false, true}) {
+    for (const std::int64_t head_dim : {64, 128, 256}) {
+      add_rate({.head_dim = head_dim, .causal = causal});
+    }
+    add_rate({.heads_q = 4, .heads_kv = 4, .causal = causal});
+    for (const DataType type : {DataType::bf16, DataType::fp16}) {
+      add_rate({.type = type, .causal = causal});
+    }
+  }
+  add_rate({.seq_len = 2048, .heads_q = 8, .heads_kv = 1});
+  for (const std::int64_t seq_len : {512, 1024, 2048, 8192, 16384, 32768, 65536}) {
+    add_rate({.seq_len = seq_len, .causal = true});
+  }
+}
+
+void add_thread_ratios() {
+  for (const bool causal : {false, true}) {
+    for (const std::int64_t seq_len : {2048, 4096}) {
+      for (const std::int64_t heads : {1, 8}) {
+        const Case one{.seq_len = seq_len, .heads_q = heads, .heads_kv = heads, .causal = causal};
+        Case two = one;
+        two.threads = 2;
+        add_ratio(two, one, "threads2:1");
+      }
+    }
+  }
+}
+
+/// The own block of a zigzag shard, two ranges, and one range as long as both: as many visible pairs.
+void add_zigzag_ratios() {
+  const Case shard{.seq_len = 8192, .causal = true, .zigzag_cp = 8};
+  add_ratio(shard, {.seq_len = 1024, .causal = true}, "zigzag:range");
 }
 
 const bool registered = [] {
   benchmark::AddCustomContext("instruction set", std::string{cpu_isa_name()});
-  for (const int threads : {1, 2}) {
-    for (const bool causal : {false, true}) {
-      for (const std::int64_t head_dim : {32, 64, 128, 256}) {
-        add_cases({.head_dim = head_dim, .causal = causal, .threads = threads}, "fp32");
-      }
-    }
-  }
-  add_cases({.type = DataType::bf16}, "bf16");
-  add_cases({.type = DataType::fp16}, "fp16");
-  add_cases({.seq_len = 4096, .heads_q = 1, .heads_kv = 1, .threads = 2}, "one_head");
-  add_cases({.heads_q = 8, .heads_kv = 1}, "mqa");
+  add_rates();
+  add_thread_ratios();
+  add_zigzag_ratios();
   return true;
 }();
 
