@@ -19,7 +19,8 @@ namespace hcp::tile {
 
 inline constexpr int tile_stride = score_stride(tile_keys);
 
-/// Words of a packed chunk and of its gradients.
+/// Words of a packed chunk and of its gradients: what a workspace leaves. Each chunk packs q and dout of
+/// every tile again, 2 % of the work for 96 keys and 0.5 % for 384.
 inline constexpr int backward_chunk_words = 320 * 1024;
 
 template <typename Operands>

@@ -49,7 +49,7 @@ inline void widen_row(const HeadRows& source, std::int64_t row, int count, float
 }
 
 /// Asks for rows [first_row, last_row), so that they are near when their turn comes.
-inline void prefetch_rows(const HeadRows& source, int first_row, int last_row, int dim) {
+static inline void prefetch_rows(const HeadRows& source, int first_row, int last_row, int dim) {
   constexpr int line = 64;
   const auto element = static_cast<std::int64_t>(source.type == DataType::fp32 ? 4 : 2);
   for (int row = first_row; row < last_row; ++row) {

@@ -48,8 +48,8 @@ template <typename Isa, typename Operands>
 }
 
 /// Copies [rows, columns] floats.
-inline void copy_columns(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride,
-                         int rows, int columns) {
+static inline void copy_columns(const float* from, std::int64_t from_stride, float* to,
+                                std::int64_t to_stride, int rows, int columns) {
   for (int row = 0; row < rows; ++row) {
     __builtin_memcpy(to + row * to_stride, from + row * from_stride,
                      static_cast<std::size_t>(columns) * sizeof(float));

@@ -16,6 +16,8 @@
 
 namespace hcp {
 
+/// 96 is a multiple of every register tile and panel. Backward with 192 keys is as fast; fewer keys leave
+/// more chunks to share out over threads.
 inline constexpr int tile_rows = 96;      ///< query rows of a tile, at most
 inline constexpr int tile_keys = 96;      ///< keys of a tile, at most; a chunk is several of them
 inline constexpr int max_head_dim = 256;  ///< head dims are multiples of 8 up to this

@@ -10,13 +10,12 @@
 
 namespace hcp::tile {
 
-/// Keys [begin, end), counted from an origin, outside of which no row of the group sees
-/// any.
+/// Keys [begin, end), counted from an origin, outside of which no row of the group sees any.
 struct GroupRun {
   int begin = 0;
   int end = 0;
 
-  [[nodiscard]] bool empty() const { return end <= begin; }
+  [[nodiscard, gnu::always_inline]] bool empty() const { return end <= begin; }
 };
 
 /// Groups [first, last) of a tile.
@@ -27,7 +26,7 @@ struct GroupSpan {
 
 /// What the rows [first, last) of a tile have to compute of keys [from, to) of the block.
 /// @param origin key of the block from which the run is counted
-inline GroupRun run_of(const RowsShape& shape, int first, int last, int from, int to, int origin) {
+static inline GroupRun run_of(const RowsShape& shape, int first, int last, int from, int to, int origin) {
   int begin = to;
   int end = from;
   for (int row = first; row < last; ++row) {

@@ -2,8 +2,9 @@
 ///
 /// This and the headers that include it are templates over a class `Isa` that lives in the anonymous
 /// namespace of one translation unit, so every instantiation is internal to it: code for different
-/// instruction sets never meets at link time. For the same reason nothing here calls inline functions of the
-/// standard library. `Isa` describes an instruction set:
+/// instruction sets never meets at link time; what is no such template is static or always inlined. For the
+/// same reason nothing here calls inline functions of the standard library. `Isa` describes an instruction
+/// set:
 ///   lanes     fp32 values of a vector register
 ///   larger(a, b)  lane by lane, b where either is NaN
 /// and, where it multiplies bf16 values, what Bf16Operands (product.hpp) asks for.
