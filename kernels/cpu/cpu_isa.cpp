@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/bf16_dot_loop.hpp"
+
 namespace hcp {
 namespace {
 
@@ -19,7 +21,7 @@ std::vector<const TileFunctions*> supported() {
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("fma")) {
     sets.push_back(&avx512_tile_functions());
-    if (__builtin_cpu_supports("avx512bf16")) {
+    if (has_bf16_dot()) {
       sets.push_back(&avx512_bf16_tile_functions());
     }
   }
@@ -29,14 +31,10 @@ std::vector<const TileFunctions*> supported() {
 
 }  // namespace
 
-const TileFunctions& widest_tile_functions() {
-  return *supported().back();
-}
-
 const TileFunctions& selected_tile_functions() {
   const char* wanted = std::getenv("HCP_CPU_ISA");
   if (wanted == nullptr) {
-    return widest_tile_functions();
+    return *supported().back();
   }
   std::string names;
   for (const TileFunctions* set : supported()) {

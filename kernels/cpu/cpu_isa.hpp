@@ -7,9 +7,6 @@
 
 namespace hcp {
 
-/// The widest instruction set of this processor.
-[[nodiscard]] const TileFunctions& widest_tile_functions();
-
 /// What the environment variable HCP_CPU_ISA names (portable, avx2, avx512 or avx512_bf16), else the widest.
 /// @throws std::invalid_argument if it names something else or what the processor lacks
 [[nodiscard]] const TileFunctions& selected_tile_functions();

@@ -35,8 +35,8 @@ double measured_peak_flops(DataType type, int threads) {
   if (threads < 1) {
     throw std::invalid_argument{"threads is " + std::to_string(threads) + "; it must be at least 1"};
   }
-  const TileFunctions& functions = widest_tile_functions();
-  const bool bf16_dot = type == DataType::bf16 && has_bf16_dot();
+  const TileFunctions& functions = selected_tile_functions();
+  const bool bf16_dot = type == DataType::bf16 && functions.multiplies_bf16;
   const double seconds = bf16_dot ? 0.02 : 0.04;
   double total = 0.0;
 #pragma omp parallel num_threads(threads) reduction(+ : total)

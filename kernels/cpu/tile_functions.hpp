@@ -108,7 +108,8 @@ struct AttentionFunctions {
 struct TileFunctions {
   const char* instruction_set;
   AttentionFunctions fp32;  ///< products of fp32 values, for every storage type
-  AttentionFunctions bf16;  ///< for bf16 storage: products of bf16 values where there are such instructions
+  AttentionFunctions bf16;  ///< for bf16 storage
+  bool multiplies_bf16;     ///< whether `bf16` multiplies bf16 values as such, not widened to fp32
 
   /// Runs `steps` times `fma_flops_per_step` floating-point operations of independent fused multiply-adds in
   /// registers (multiplications and additions where there are no fused ones).

@@ -21,6 +21,7 @@ constexpr AttentionFunctions fp32 = tile::make_attention_functions<Isa, tile::Fp
 constexpr TileFunctions functions{.instruction_set = "avx512",
                                   .fp32 = fp32,
                                   .bf16 = fp32,
+                                  .multiplies_bf16 = false,
                                   .fma_loop = tile::fma_loop<Isa>,
                                   .fma_flops_per_step = tile::fma_flops_per_step<Isa>};
 

@@ -39,6 +39,7 @@ struct Isa {
 constexpr TileFunctions functions{.instruction_set = "avx512_bf16",
                                   .fp32 = tile::make_attention_functions<Isa, tile::Fp32Operands<Isa>>(),
                                   .bf16 = tile::make_attention_functions<Isa, tile::Bf16Operands<Isa>>(),
+                                  .multiplies_bf16 = true,
                                   .fma_loop = tile::fma_loop<Isa>,
                                   .fma_flops_per_step = tile::fma_flops_per_step<Isa>};
 
