@@ -103,7 +103,8 @@ template <typename Isa>
   p = p * f + 0x1.ebfbdcp-3F;
   p = p * f + 0x1.62e430p-1F;
   p = p * f + 1.0F;
-  return (Floats<Isa>)((Ints<Isa>)p + ((Ints<Isa>)shifted << 23));
+  // Unsigned: what stands where no row sees a key may be of any size.
+  return (Floats<Isa>)((Words<Isa>)p + ((Words<Isa>)shifted << 23));
 }
 
 }  // namespace hcp::tile
