@@ -1,44 +1,15 @@
 #include "kernels/attention_mask.hpp"
 
 #include <algorithm>
-#include <stdexcept>
-#include <string>
+#include <utility>
 
 namespace hcp {
 namespace {
 
-void check_offsets(std::span<const std::int64_t> offsets) {
-  if (offsets.empty() || offsets.front() != 0) {
-    throw std::invalid_argument{"document offsets must begin with 0"};
-  }
-  const auto descent = std::ranges::adjacent_find(offsets, std::ranges::greater{});
-  if (descent != offsets.end()) {
-    throw std::invalid_argument{"document offsets must ascend: " + std::to_string(*descent) +
-                                " stands before " + std::to_string(*std::next(descent))};
-  }
-}
-
-/// The queries of `queries` for which `keys` is not empty: end - begin is monotone in the query, so they are
-/// one range.
-PositionRange seeing(const MovingInterval& keys, PositionRange queries) {
-  const std::int64_t size_at_zero = keys.end - keys.begin;
-  switch (keys.slope_end - keys.slope_begin) {
-    case 1:
-      return {std::max(queries.begin, 1 - size_at_zero), queries.end};
-    case -1:
-      return {queries.begin, std::min(queries.end, size_at_zero)};
-    default:
-      return size_at_zero > 0 ? queries : PositionRange{queries.begin, queries.begin};
-  }
-}
-
-/// The union of `keys` over `queries`: one range, as a bound moves by at most one position per query.
+/// The union of `keys` over `queries`, of which there is one at least: one range. A bound moves by at most
+/// one position per query, and never back, so what one query sees touches what the next one sees.
 PositionRange swept(const MovingInterval& keys, PositionRange queries) {
-  const PositionRange active = seeing(keys, queries);
-  if (active.empty()) {
-    return {};
-  }
-  return {keys.at(active.begin).begin, keys.at(active.end - 1).end};
+  return {keys.at(queries.begin).begin, keys.at(queries.end - 1).end};
 }
 
 /// Sum of first, first + 1, ..., first + count - 1.
@@ -46,52 +17,82 @@ std::int64_t arithmetic_sum(std::int64_t first, std::int64_t count) {
   return first * count + count * (count - 1) / 2;
 }
 
-/// Sum of clamp(bound + slope * query, limits) over `queries`.
-std::int64_t clamped_sum(std::int64_t bound, std::int64_t slope, PositionRange queries,
-                         PositionRange limits) {
-  if (slope == 0) {
-    return std::clamp(bound, limits.begin, limits.end) * queries.size();
-  }
-  const std::int64_t reaches_begin = std::clamp(limits.begin - bound, queries.begin, queries.end);
-  const std::int64_t reaches_end = std::clamp(limits.end - bound, reaches_begin, queries.end);
-  return (reaches_begin - queries.begin) * limits.begin +
-         arithmetic_sum(bound + reaches_begin, reaches_end - reaches_begin) +
-         (queries.end - reaches_end) * limits.end;
+/// Sum of the positions bound + slope * query over `queries`.
+std::int64_t sum_of_bounds(std::int64_t bound, std::int64_t slope, PositionRange queries) {
+  return slope == 0 ? bound * queries.size() : arithmetic_sum(bound + queries.begin, queries.size());
 }
 
-/// Visible pairs with the key in `limits`.
-std::int64_t clamped_area(const MovingInterval& keys, PositionRange queries, PositionRange limits) {
-  const PositionRange active = seeing(keys, queries);
-  return active.empty() ? 0
-                        : clamped_sum(keys.end, keys.slope_end, active, limits) -
-                              clamped_sum(keys.begin, keys.slope_begin, active, limits);
+/// How many positions of a set lie below a position, and the sum of that over a run of positions.
+class CountsBelow {
+ public:
+  explicit CountsBelow(const PositionSet& set) {
+    steps_.reserve(set.size());
+    for (const PositionRange range : set) {
+      steps_.push_back({range, below(range.begin), sum_below(range.begin)});
+    }
+  }
+
+  /// Number of positions of the set below `position`.
+  [[nodiscard]] std::int64_t below(std::int64_t position) const {
+    const Step* step = step_at(position);
+    return step == nullptr ? 0
+                           : step->count_before + std::min(position - step->range.begin, step->range.size());
+  }
+
+  /// Sum of below(bound + slope * query) over `queries`.
+  [[nodiscard]] std::int64_t sum_of_bounds(std::int64_t bound, std::int64_t slope,
+                                           PositionRange queries) const {
+    return slope == 0 ? below(bound) * queries.size()
+                      : sum_below(bound + queries.end) - sum_below(bound + queries.begin);
+  }
+
+ private:
+  struct Step {
+    PositionRange range;
+    std::int64_t count_before = 0;  ///< below(range.begin)
+    std::int64_t sum_before = 0;    ///< sum_below(range.begin)
+  };
+
+  /// The last range that begins at or before `position`; nullptr if there is none.
+  [[nodiscard]] const Step* step_at(std::int64_t position) const {
+    const auto after =
+        std::ranges::upper_bound(steps_, position, {}, [](const Step& step) { return step.range.begin; });
+    return after == steps_.begin() ? nullptr : &*std::prev(after);
+  }
+
+  /// Sum of below(each) over all positions each < position.
+  [[nodiscard]] std::int64_t sum_below(std::int64_t position) const {
+    const Step* step = step_at(position);
+    if (step == nullptr) {
+      return 0;
+    }
+    const std::int64_t inside = std::min(position - step->range.begin, step->range.size());
+    const std::int64_t behind = position - step->range.begin - inside;
+    return step->sum_before + arithmetic_sum(step->count_before, inside) +
+           behind * (step->count_before + step->range.size());
+  }
+
+  std::vector<Step> steps_;
+};
+
+/// Visible pairs with the query in `queries`.
+/// @param sum_of_bounds sum over queries of the keys below bound + slope * query, of those that are counted
+template <typename SumOfBounds>
+std::int64_t visible_pairs(const AttentionMask& mask, const PositionSet& queries,
+                           const SumOfBounds& sum_of_bounds) {
+  std::int64_t pairs = 0;
+  for (const PositionRange range : queries) {
+    for (const MaskPiece& piece : mask.pieces_within(range)) {
+      for (const MovingInterval& keys : piece.keys) {
+        pairs += sum_of_bounds(keys.end, keys.slope_end, piece.queries) -
+                 sum_of_bounds(keys.begin, keys.slope_begin, piece.queries);
+      }
+    }
+  }
+  return pairs;
 }
 
 }  // namespace
-
-AttentionMask AttentionMask::no_mask(std::span<const std::int64_t> offsets) {
-  check_offsets(offsets);
-  AttentionMask mask;
-  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-    const PositionRange document{offsets[i], offsets[i + 1]};
-    if (!document.empty()) {
-      mask.pieces_.push_back({document, {MovingInterval{.begin = document.begin, .end = document.end}}});
-    }
-  }
-  return mask;
-}
-
-AttentionMask AttentionMask::causal(std::span<const std::int64_t> offsets) {
-  check_offsets(offsets);
-  AttentionMask mask;
-  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-    const PositionRange document{offsets[i], offsets[i + 1]};
-    if (!document.empty()) {
-      mask.pieces_.push_back({document, {MovingInterval{.begin = document.begin, .end = 1, .slope_end = 1}}});
-    }
-  }
-  return mask;
-}
 
 std::array<PositionRange, 2> AttentionMask::visible(std::int64_t query) const {
   const auto after = std::ranges::upper_bound(pieces_, query, {},
@@ -138,31 +139,14 @@ PositionSet AttentionMask::looked_at(const PositionSet& queries) const {
 }
 
 std::int64_t AttentionMask::area(const PositionSet& queries) const {
-  std::int64_t pairs = 0;
-  for (const PositionRange range : queries) {
-    for (const MaskPiece& piece : pieces_within(range)) {
-      for (const MovingInterval& keys : piece.keys) {
-        pairs += clamped_area(keys, piece.queries, swept(keys, piece.queries));
-      }
-    }
-  }
-  return pairs;
+  return visible_pairs(*this, queries, sum_of_bounds);
 }
 
 std::int64_t AttentionMask::area(const PositionSet& queries, const PositionSet& keys) const {
-  std::int64_t pairs = 0;
-  for (const PositionRange range : queries) {
-    for (const MaskPiece& piece : pieces_within(range)) {
-      for (const MovingInterval& interval : piece.keys) {
-        const PositionRange reach = swept(interval, piece.queries);
-        auto held = std::ranges::upper_bound(keys, reach.begin, {}, &PositionRange::end);
-        for (; held != keys.end() && held->begin < reach.end; ++held) {
-          pairs += clamped_area(interval, piece.queries, *held);
-        }
-      }
-    }
-  }
-  return pairs;
+  const CountsBelow counts{keys};
+  return visible_pairs(*this, queries, [&](std::int64_t bound, std::int64_t slope, PositionRange range) {
+    return counts.sum_of_bounds(bound, slope, range);
+  });
 }
 
 }  // namespace hcp

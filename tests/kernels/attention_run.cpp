@@ -42,19 +42,21 @@ std::vector<float> rows_dot(const std::vector<float>& a, const std::vector<float
 }  // namespace
 
 BlockSplit whole(const AttentionCase& setup) {
-  const std::vector<PositionSet> all{{{0, setup.tokens()}}};
-  return {all, all};
+  return {{normalised({{0, setup.tokens()}})}, {normalised({{0, setup.key_tokens()}})}};
 }
 
 BlockSplit zigzag(const AttentionCase& setup, std::int64_t cp_size) {
-  const auto chunk = [&](std::int64_t i) {
-    return PositionRange{setup.tokens() * i / (2 * cp_size), setup.tokens() * (i + 1) / (2 * cp_size)};
+  const auto shards_of = [&](std::int64_t tokens) {
+    const auto chunk = [&](std::int64_t i) {
+      return PositionRange{tokens * i / (2 * cp_size), tokens * (i + 1) / (2 * cp_size)};
+    };
+    std::vector<PositionSet> shards;
+    for (std::int64_t rank = 0; rank < cp_size; ++rank) {
+      shards.push_back(normalised({chunk(rank), chunk(2 * cp_size - 1 - rank)}));
+    }
+    return shards;
   };
-  std::vector<PositionSet> shards;
-  for (std::int64_t rank = 0; rank < cp_size; ++rank) {
-    shards.push_back(normalised({chunk(rank), chunk(2 * cp_size - 1 - rank)}));
-  }
-  return {shards, shards};
+  return {shards_of(setup.tokens()), shards_of(setup.key_tokens())};
 }
 
 std::vector<PositionSet> ranges_of_lengths(std::int64_t tokens, const std::vector<std::int64_t>& lengths) {

@@ -4,32 +4,22 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <random>
 
 namespace hcp::test {
 namespace {
 
-StoredTensor random_tensor(const AttentionCase& setup, std::int64_t heads, std::int64_t dim, float magnitude,
-                           unsigned seed) {
-  StoredTensor tensor{setup.type, setup.tokens(), heads, dim, {}, {}};
+StoredTensor random_tensor(DataType type, std::int64_t rows, std::int64_t heads, std::int64_t dim,
+                           float magnitude, unsigned seed) {
+  StoredTensor tensor{type, rows, heads, dim, {}, {}};
   tensor.values.resize(static_cast<std::size_t>(tensor.rows * heads * dim));
   std::mt19937 generator{seed};
   std::normal_distribution<float> normal{0.0F, magnitude};
   std::ranges::generate(tensor.values, [&] { return normal(generator); });
-  tensor.bytes.resize(tensor.values.size() * size_of(setup.type));
-  round_to(setup.type, tensor.values.data(), tensor.bytes.data(), tensor.values.size());
-  widen(setup.type, tensor.bytes.data(), tensor.values.data(), tensor.values.size());
+  tensor.bytes.resize(tensor.values.size() * size_of(type));
+  round_to(type, tensor.values.data(), tensor.bytes.data(), tensor.values.size());
+  widen(type, tensor.bytes.data(), tensor.values.data(), tensor.values.size());
   return tensor;
-}
-
-/// Document of each token.
-std::vector<std::size_t> documents_of_tokens(const AttentionCase& setup) {
-  std::vector<std::size_t> documents;
-  for (std::size_t document = 0; document < setup.doc_lengths.size(); ++document) {
-    documents.insert(documents.end(), static_cast<std::size_t>(setup.doc_lengths[document]), document);
-  }
-  return documents;
 }
 
 /// Index of the first element of (row, head).
@@ -106,20 +96,9 @@ void attend(const AttentionCase& setup, const Operands& operands, const std::vec
 
 }  // namespace
 
-std::int64_t AttentionCase::tokens() const {
-  return std::accumulate(doc_lengths.begin(), doc_lengths.end(), std::int64_t{0});
-}
-
-std::vector<std::int64_t> AttentionCase::doc_offsets() const {
-  std::vector<std::int64_t> offsets{0};
-  for (const std::int64_t length : doc_lengths) {
-    offsets.push_back(offsets.back() + length);
-  }
-  return offsets;
-}
-
-AttentionMask AttentionCase::mask() const {
-  return causal ? AttentionMask::causal(doc_offsets()) : AttentionMask::no_mask(doc_offsets());
+MaskDefinition AttentionCase::mask_definition() const {
+  return any_mask.value_or(
+      MaskDefinition{.kind = causal ? MaskKind::causal : MaskKind::no_mask, .doc_lengths = doc_lengths});
 }
 
 float AttentionCase::softmax_scale() const {
@@ -140,10 +119,12 @@ StoredTensor StoredTensor::rows_at(const PositionSet& positions) const {
 }
 
 Operands random_operands(const AttentionCase& setup, unsigned seed) {
-  return {random_tensor(setup, setup.heads_q, setup.dim_qk, setup.q_magnitude, 4 * seed),
-          random_tensor(setup, setup.heads_kv, setup.dim_qk, 1.0F, 4 * seed + 1),
-          random_tensor(setup, setup.heads_kv, setup.dim_v, 1.0F, 4 * seed + 2),
-          random_tensor(setup, setup.heads_q, setup.dim_v, 1.0F, 4 * seed + 3)};
+  const std::int64_t queries = setup.tokens();
+  const std::int64_t keys = setup.key_tokens();
+  return {random_tensor(setup.type, queries, setup.heads_q, setup.dim_qk, setup.q_magnitude, 4 * seed),
+          random_tensor(setup.type, keys, setup.heads_kv, setup.dim_qk, 1.0F, 4 * seed + 1),
+          random_tensor(setup.type, keys, setup.heads_kv, setup.dim_v, 1.0F, 4 * seed + 2),
+          random_tensor(setup.type, queries, setup.heads_q, setup.dim_v, 1.0F, 4 * seed + 3)};
 }
 
 DenseAttention dense_attention(const AttentionCase& setup, const Operands& operands) {
@@ -152,11 +133,11 @@ DenseAttention dense_attention(const AttentionCase& setup, const Operands& opera
   DenseAttention result{zeros(operands.dout.values.size()), zeros(tokens * heads_q),
                         zeros(operands.q.values.size()), zeros(operands.k.values.size()),
                         zeros(operands.v.values.size())};
-  const std::vector<std::size_t> documents = documents_of_tokens(setup);
+  const std::vector<std::vector<bool>> mask = setup.mask_definition().dense();
   for (std::size_t query = 0; query < tokens; ++query) {
     std::vector<std::size_t> keys;
-    for (std::size_t key = 0; key < tokens; ++key) {
-      if (documents[key] == documents[query] && (!setup.causal || key <= query)) {
+    for (std::size_t key = 0; key < mask[query].size(); ++key) {
+      if (mask[query][key]) {
         keys.push_back(key);
       }
     }

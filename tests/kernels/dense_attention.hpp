@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/attention_kernel.hpp"
+#include "tests/kernels/mask_definition.hpp"
 
 namespace hcp::test {
 
@@ -18,10 +20,12 @@ struct AttentionCase {
   std::int64_t dim_v = 16;
   DataType type = DataType::fp32;
   float q_magnitude = 1.0F;
+  std::optional<MaskDefinition> any_mask = {};  ///< instead of doc_lengths and causal
 
-  [[nodiscard]] std::int64_t tokens() const;
-  [[nodiscard]] std::vector<std::int64_t> doc_offsets() const;
-  [[nodiscard]] AttentionMask mask() const;
+  [[nodiscard]] MaskDefinition mask_definition() const;
+  [[nodiscard]] std::int64_t tokens() const { return mask_definition().queries(); }
+  [[nodiscard]] std::int64_t key_tokens() const { return mask_definition().keys(); }
+  [[nodiscard]] AttentionMask mask() const { return mask_definition().mask(); }
   [[nodiscard]] float softmax_scale() const;
 };
 
