@@ -1,7 +1,6 @@
 /// What the softmax does with one row of scores.
 #pragma once
 
-#include "kernels/cpu/dropout_rows.hpp"
 #include "kernels/cpu/scores.hpp"
 #include "kernels/cpu/tile_keys.hpp"
 #include "kernels/cpu/vectors.hpp"
@@ -29,12 +28,11 @@ template <typename Isa>
   return maximum_of_lanes<Isa>(Isa::larger(largest[0], largest[1]))[0];
 }
 
-/// Replaces the scores of one row by exp2(score - reference), 0 where the row does not see the key, and what
-/// dropout makes of that.
-/// @return the sum before dropout
-template <typename Isa, typename Operands, typename Dropping>
+/// Replaces the scores of one row by exp2(score - reference), 0 where the row does not see the key.
+/// @return their sum
+template <typename Isa, typename Operands>
 [[gnu::always_inline]] inline float exponentiate(const GroupRun& run, const RowMask<Isa>& mask,
-                                                 const Dropping& dropout, float reference, float* scores) {
+                                                 float reference, float* scores) {
   constexpr int width = panel_width<Isa>;
   Floats<Isa> sum[2] = {};
   for (int key = run.begin / width * width; key < run.end; key += width) {
@@ -47,7 +45,6 @@ template <typename Isa, typename Operands, typename Dropping>
         p[i] = mask.lanes_from(at) ? p[i] : Floats<Isa>{};
       }
       sum[i] += p[i];
-      dropout.apply(at, p[i]);
     }
     store_in_order<Isa, Operands>(scores, key, p);
   }

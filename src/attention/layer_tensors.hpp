@@ -1,5 +1,4 @@
-/// The tensors of one layer that its caller owns: this rank's queries of q, dout, out and dq, and
-/// its keys of k, v, dk and dv.
+/// The tensors of one layer that its caller owns: this rank's rows of q, k, v, dout, out and the gradients.
 #pragma once
 
 #include <array>

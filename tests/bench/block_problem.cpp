@@ -1,6 +1,7 @@
 #include "tests/bench/block_problem.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -12,8 +13,9 @@
 namespace hcp::bench {
 namespace {
 
-AttentionMask mask_of(const Case& setup, const DocumentBounds& documents) {
-  return setup.causal ? AttentionMask::causal(documents) : AttentionMask::no_mask(documents);
+AttentionMask mask_of(const Case& setup) {
+  const std::array<std::int64_t, 2> offsets{0, setup.seq_len};
+  return setup.causal ? AttentionMask::causal(offsets) : AttentionMask::no_mask(offsets);
 }
 
 PositionSet rows_of(const Case& setup) {
@@ -32,13 +34,11 @@ float* floats(const Buffer& buffer) {
 
 BlockProblem::BlockProblem(const Case& setup)
     : setup_{setup},
-      offsets_{0, setup.seq_len},
-      mask_{mask_of(setup, DocumentBounds{offsets_})},
+      mask_{mask_of(setup)},
       positions_{rows_of(setup)},
       rule_{&mask_,
             {0, 0, setup.heads_q / setup.heads_kv},
-            1.0F / std::sqrt(static_cast<float>(setup.head_dim)),
-            {.probability = setup.dropout, .query_offsets = offsets_, .key_offsets = offsets_}},
+            1.0F / std::sqrt(static_cast<float>(setup.head_dim))},
       kernel_{make_cpu_attention_kernel(setup.threads)},
       q_{random_tensor(setup.heads_q, 1)},
       k_{random_tensor(setup.heads_kv, 2)},
