@@ -44,30 +44,32 @@ TEST(CpuAttentionBits, ARowThatSeesNoKeyOfTheBlockKeepsItsBits) {
   const AttentionCase setup{.doc_lengths = {200}, .causal = true};
   const Operands operands = random_operands(setup, 5);
   const PositionSet queries{{0, 200}};
-  const PositionSet keys{{120, 150}};
-  const StoredTensor k = operands.k.rows_at(keys);
-  const StoredTensor v = operands.v.rows_at(keys);
-  const AttentionMask mask = setup.mask();
-  // Values that no arithmetic would reproduce.
-  const auto pattern = std::bit_cast<float>(0x7FC01234U);
-  std::vector<float> out(operands.dout.values.size(), pattern);
-  std::vector<float> max(400, 1.0F / 3.0F);
-  std::vector<float> sum(400, 1.0F / 7.0F);
-  for (std::size_t seen = 2 * 120; seen < max.size(); ++seen) {
-    max[seen] = -infinity;
-    sum[seen] = 0.0F;
-  }
-  make_cpu_attention_kernel(2)->forward_block({&mask, setup.heads, setup.softmax_scale()},
-                                              {operands.q.view(), queries}, {k.view(), v.view(), keys},
-                                              {out.data(), max.data(), sum.data()});
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::size_t row = i / 32;
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(out[i]) == 0x7FC01234U, row < 120) << "row " << row;
-    ASSERT_EQ(std::isnan(out[i]), row < 120) << "row " << row;
-  }
-  for (std::size_t i = 0; i < max.size(); ++i) {
-    ASSERT_EQ(max[i] == 1.0F / 3.0F, i / 2 < 120) << "row " << i / 2;
-    ASSERT_EQ(sum[i] == 1.0F / 7.0F, i / 2 < 120) << "row " << i / 2;
+  for (const std::size_t first : {120U, 121U}) {  // a register tile has 6 rows: at its edge, and inside
+    const PositionSet keys{{static_cast<std::int64_t>(first), 150}};
+    const StoredTensor k = operands.k.rows_at(keys);
+    const StoredTensor v = operands.v.rows_at(keys);
+    const AttentionMask mask = setup.mask();
+    // Values that no arithmetic would reproduce.
+    const auto pattern = std::bit_cast<float>(0x7FC01234U);
+    std::vector<float> out(operands.dout.values.size(), pattern);
+    std::vector<float> max(400, 1.0F / 3.0F);
+    std::vector<float> sum(400, 1.0F / 7.0F);
+    for (std::size_t seen = 2 * first; seen < max.size(); ++seen) {
+      max[seen] = -infinity;
+      sum[seen] = 0.0F;
+    }
+    make_cpu_attention_kernel(2)->forward_block({&mask, setup.heads, setup.softmax_scale()},
+                                                {operands.q.view(), queries}, {k.view(), v.view(), keys},
+                                                {out.data(), max.data(), sum.data()});
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::size_t row = i / 32;
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(out[i]) == 0x7FC01234U, row < first) << "row " << row;
+      ASSERT_EQ(std::isnan(out[i]), row < first) << "row " << row;
+    }
+    for (std::size_t i = 0; i < max.size(); ++i) {
+      ASSERT_EQ(max[i] == 1.0F / 3.0F, i / 2 < first) << "row " << i / 2;
+      ASSERT_EQ(sum[i] == 1.0F / 7.0F, i / 2 < first) << "row " << i / 2;
+    }
   }
 }
 
