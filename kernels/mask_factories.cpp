@@ -77,6 +77,19 @@ void check_lengths(std::span<const std::int64_t> lengths, std::span<const Docume
   }
 }
 
+/// The tokens of each document that are not padding.
+std::vector<PositionRange> valid_tokens(std::span<const std::int64_t> offsets,
+                                        std::span<const std::int64_t> valid_lengths) {
+  const std::vector<Document> documents = documents_of(offsets);
+  check_lengths(valid_lengths, documents, "valid");
+  std::vector<PositionRange> valid;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const std::int64_t begin = documents[i].queries.begin;
+    valid.push_back({begin, begin + valid_lengths[i]});
+  }
+  return valid;
+}
+
 void check_block_size(std::int64_t block_size) {
   if (block_size < 1) {
     throw std::invalid_argument{"mask block size " + std::to_string(block_size) + " must be 1 or more"};
@@ -202,12 +215,8 @@ AttentionMask AttentionMask::sliding_window(const DocumentBounds& documents, con
 
 AttentionMask AttentionMask::padding(std::span<const std::int64_t> offsets,
                                      std::span<const std::int64_t> valid_lengths) {
-  const std::vector<Document> documents = documents_of(offsets);
-  check_lengths(valid_lengths, documents, "valid");
   std::vector<MaskPiece> pieces;
-  for (std::size_t i = 0; i < documents.size(); ++i) {
-    const std::int64_t begin = documents[i].queries.begin;
-    const PositionRange valid{begin, begin + valid_lengths[i]};
+  for (const PositionRange valid : valid_tokens(offsets, valid_lengths)) {
     append(pieces, valid, {.begin = valid.begin, .end = valid.end});
   }
   return AttentionMask{std::move(pieces)};
@@ -215,12 +224,9 @@ AttentionMask AttentionMask::padding(std::span<const std::int64_t> offsets,
 
 AttentionMask AttentionMask::padding_causal(std::span<const std::int64_t> offsets,
                                             std::span<const std::int64_t> valid_lengths) {
-  const std::vector<Document> documents = documents_of(offsets);
-  check_lengths(valid_lengths, documents, "valid");
   std::vector<MaskPiece> pieces;
-  for (std::size_t i = 0; i < documents.size(); ++i) {
-    const std::int64_t begin = documents[i].queries.begin;
-    append(pieces, {begin, begin + valid_lengths[i]}, {.begin = begin, .end = 1, .slope_end = 1});
+  for (const PositionRange valid : valid_tokens(offsets, valid_lengths)) {
+    append(pieces, valid, {.begin = valid.begin, .end = 1, .slope_end = 1});
   }
   return AttentionMask{std::move(pieces)};
 }

@@ -51,25 +51,21 @@ struct BackwardChunk {
   std::int64_t dk_stride;
   std::int64_t dv_stride;
 
-  /// Floats of a row of gradients, whole panels.
-  static constexpr int whole_panels(int columns) {
-    return (columns + panel_width<Isa> - 1) / panel_width<Isa> * panel_width<Isa>;
-  }
   /// Words that one key takes.
   static constexpr int words_per_key(int dim_qk, int dim_v) {
-    return (dim_qk + dim_v + whole_panels(dim_qk)) / Operands::values + gradient_stride(dim_qk) +
+    return (dim_qk + dim_v + whole_panels<Isa>(dim_qk)) / Operands::values + gradient_stride(dim_qk) +
            gradient_stride(dim_v);
   }
   /// An odd number of cache lines.
-  static constexpr int gradient_stride(int dim) { return whole_panels(dim) + 16; }
+  static constexpr int gradient_stride(int dim) { return whole_panels<Isa>(dim) + 16; }
 
   BackwardChunk(const KeyChunk& chunk, BackwardWorkspace<Operands>& work) {
-    const int keys = whole_panels(chunk.end - chunk.begin);
+    const int keys = whole_panels<Isa>(chunk.end - chunk.begin);
     panel_words = keys / Operands::values * panel_width<Isa>;
     key_columns = work.chunk;
     value_columns = key_columns + keys * (chunk.dim_qk / Operands::values);
     key_panels = value_columns + keys * (chunk.dim_v / Operands::values);
-    dk = reinterpret_cast<float*>(key_panels + keys / Operands::values * whole_panels(chunk.dim_qk));
+    dk = reinterpret_cast<float*>(key_panels + keys / Operands::values * whole_panels<Isa>(chunk.dim_qk));
     dk_stride = gradient_stride(chunk.dim_qk);
     dv_stride = gradient_stride(chunk.dim_v);
     dv = dk + keys * dk_stride;

@@ -45,8 +45,7 @@ struct ForwardChunk {
   typename Operands::Word* values;
 
   ForwardChunk(const KeyChunk& chunk, ForwardWorkspace<Operands>& work) {
-    const int whole_keys =
-        (chunk.end - chunk.begin + panel_width<Isa> - 1) / panel_width<Isa> * panel_width<Isa>;
+    const int whole_keys = whole_panels<Isa>(chunk.end - chunk.begin);
     panel_words = whole_keys / Operands::values * panel_width<Isa>;
     keys = work.chunk;
     values = keys + whole_keys * (chunk.dim_qk / Operands::values);
@@ -55,8 +54,7 @@ struct ForwardChunk {
 
 template <typename Isa, typename Operands>
 std::int32_t forward_chunk_keys(int dim_qk, int dim_v) {
-  const int columns_v = (dim_v + panel_width<Isa> - 1) / panel_width<Isa> * panel_width<Isa>;
-  const int keys = forward_chunk_words * Operands::values / (dim_qk + columns_v);
+  const int keys = forward_chunk_words * Operands::values / (dim_qk + whole_panels<Isa>(dim_v));
   static_assert(forward_chunk_words >= visit_keys * 2 * max_head_dim, "one visit at least");
   return keys / visit_keys * visit_keys;
 }

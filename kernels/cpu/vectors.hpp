@@ -34,6 +34,12 @@ using Words = typename Vectors<Isa>::Words;
 template <typename Isa>
 inline constexpr int panel_width = 2 * Isa::lanes;
 
+/// `columns` rounded up to whole panels.
+template <typename Isa>
+[[gnu::always_inline]] constexpr int whole_panels(int columns) {
+  return (columns + panel_width<Isa> - 1) / panel_width<Isa> * panel_width<Isa>;
+}
+
 template <typename T>
 [[gnu::always_inline]] constexpr T smaller(T a, T b) {
   return b < a ? b : a;
