@@ -11,6 +11,7 @@
 #include <span>
 
 #include "kernels/attention_mask.hpp"
+#include "kernels/dropout.hpp"
 #include "kernels/tensor.hpp"
 
 namespace hcp {
@@ -31,6 +32,7 @@ struct BlockRule {
   const AttentionMask* mask = nullptr;
   HeadMap heads;
   float softmax_scale = 1.0F;
+  Dropout dropout{};  ///< drops elements of P, after the sum of exponentials
 };
 
 /// Rows of queries with their global positions.
@@ -76,23 +78,38 @@ class AttentionKernel {
   [[nodiscard]] virtual MemorySpace memory_space() const = 0;
 
   /// Folds the attention of a block into `running`, where the mask allows. A row that sees no key of the
-  /// block keeps its values; -inf merged with -inf is -inf.
+  /// block keeps its values; -inf merged with -inf is -inf. Dropout multiplies
+  /// what goes into out, not the sum.
   /// @throws std::invalid_argument if shapes disagree
   /// @source Dao 2023, arXiv:2307.08691, section 3.1
   virtual void forward_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv,
                              const RunningOutput& running) = 0;
 
+  /// logits[head] = the largest softmax_scale q k^T that a row saw, -inf if none saw any. After the last
+  /// block and before finish_forward.
+  /// @param max  [rows, heads], as RunningOutput::max
+  virtual void max_logits(const float* max, std::int64_t rows, std::int64_t heads, float* logits) = 0;
+
   /// After the last block: divides `running.out` by the sum, so that it is the exact attention, and sets lse
   /// [rows, heads], the natural logarithm of the sum of exponentials. A row that saw nothing gets 0 and -inf.
+  /// lse may be running.max; running.max and running.sum are used up.
+  /// @param sinks  [heads], not null: a logit per head that is one more key, with the value 0. So lse =
+  /// ln(exp (lse) + exp(sink)), and a row that saw nothing gets 0 and the sink; -inf is no sink.
   virtual void finish_forward(const RunningOutput& running, std::int64_t rows, std::int64_t heads,
-                              std::int64_t dim_v, float* lse) = 0;
+                              std::int64_t dim_v, float* lse, const float* sinks = nullptr) = 0;
 
   /// Adds the block's share of dq, dk, dv. P = exp(s - lse) with the lse of the whole sequence, dS = P (dP -
-  /// delta). Rows with lse = -inf contribute nothing.
+  /// delta). Rows with lse = -inf contribute nothing. Dropout multiplies P in dv, and dP.
   /// @throws std::invalid_argument if shapes disagree
   /// @source Dao 2023, arXiv:2307.08691, section 3.1.2
   virtual void backward_block(const BlockRule& rule, const GradientBlock& gradient, const KvBlock& kv,
                               const KvGradient& kv_gradient) = 0;
+
+  /// dsinks[head] = - sum over the rows of exp(sink - lse) delta, the gradient of the sinks of
+  /// finish_forward.
+  /// @param lse, delta  [rows, heads], as in GradientBlock
+  virtual void sink_gradients(const float* sinks, const float* lse, const float* delta, std::int64_t rows,
+                              std::int64_t heads, float* dsinks) = 0;
 
   /// delta[row, head] = sum over dim of out * dout; both [rows, heads, dim], storage type.
   virtual void row_dot(ConstTensorView out, ConstTensorView dout, float* delta) = 0;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "kernels/fp64_arithmetic.hpp"
@@ -106,15 +107,59 @@ void for_each_tile(const AttentionMask& mask, std::span<const std::int64_t> quer
   }
 }
 
-/// Turns the products q k^T of one row into exp(s - new maximum), and scales what was folded in before to the
-/// new maximum. @return the factor by which the sum of exponentials, 1 at the old lse, must be divided
-double fold_row(double* products, const std::array<Columns, 2>& visible, double softmax_scale, double* out,
-                std::int64_t dim_v, double& lse) {
+/// Decides row by row what is dropped.
+class DroppedElements {
+ public:
+  /// @param head  of which dropout is not null
+  explicit DroppedElements(const ReferenceHead& head) : dropout_{*head.dropout}, head_{head.head} {}
+
+  /// Multiplies the elements of a query's row that belong to `keys` by D.
+  void apply(std::int64_t query, std::span<const std::int64_t> keys, double* elements) {
+    const std::size_t document = dropout_.document_of(query);
+    if (document != document_) {
+      document_ = document;
+      stream_ = dropout_stream(dropout_, document, head_);
+    }
+    const auto place = static_cast<std::uint32_t>(query - dropout_.query_offsets[document]);
+    std::int64_t drawn = -1;
+    std::array<std::uint16_t, dropout_block_keys> numbers{};
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto key = static_cast<std::uint32_t>(keys[i] - dropout_.key_offsets[document]);
+      if (drawn != key / dropout_block_keys) {
+        drawn = key / dropout_block_keys;
+        numbers = dropout_numbers(stream_, place, key / dropout_block_keys);
+      }
+      elements[i] *= numbers[key % dropout_block_keys] < dropout_.threshold() ? 0.0 : dropout_.scale();
+    }
+  }
+
+ private:
+  const Dropout& dropout_;
+  std::int64_t head_;
+  std::size_t document_ = std::numeric_limits<std::size_t>::max();
+  DropoutStream stream_{};
+};
+
+/// None if nothing is dropped.
+std::optional<DroppedElements> dropped_elements(const ReferenceHead& head) {
+  return head.dropout != nullptr && head.dropout->drops() ? std::optional{DroppedElements{head}}
+                                                          : std::nullopt;
+}
+
+/// The largest score of a row.
+double largest_score(const double* products, const std::array<Columns, 2>& visible, double softmax_scale) {
   double largest = minus_infinity;
   for (const Columns& run : visible) {
     const double of_run = maximum(products + run.begin, run.size());
     largest = std::max(largest, run.size() > 0 ? softmax_scale * of_run : minus_infinity);
   }
+  return largest;
+}
+
+/// Turns the products q k^T of one row into exp(s - new maximum), and scales what was folded in before to the
+/// new maximum. @return the factor by which the sum of exponentials, 1 at the old lse, must be divided
+double fold_row(double* products, const std::array<Columns, 2>& visible, double softmax_scale, double largest,
+                double* out, std::int64_t dim_v, double& lse) {
   const double shift = std::max(largest, lse);
   const double rescale = lse == minus_infinity ? 0.0 : std::exp(lse - shift);
   double sum = rescale;
@@ -167,6 +212,7 @@ void fold_reference_attention(const ReferenceHead& head, const ReferenceQueries&
                               const ReferenceKeys& keys, const ReferenceOutput& running) {
   Tile scores(tile_queries * tile_keys);
   std::array<double, tile_queries> sums{};
+  std::optional<DroppedElements> dropped = dropped_elements(head);
   for_each_tile(*head.mask, queries.positions, keys.positions,
                 [&](const VisibleColumns& visible, std::int64_t query, std::int64_t rows, std::int64_t key,
                     std::int64_t columns) {
@@ -177,11 +223,24 @@ void fold_reference_attention(const ReferenceHead& head, const ReferenceQueries&
                     const auto& seen = visible.of_row(row);
                     double* const products = scores.data() + row * columns;
                     clear_hidden(products, columns, seen);
-                    const bool sees_none = seen[0].size() + seen[1].size() <= 0;
-                    sums[static_cast<std::size_t>(row)] =
-                        sees_none ? 1.0
-                                  : fold_row(products, seen, head.softmax_scale, out + row * head.dim_v,
-                                             head.dim_v, running.lse[query + row]);
+                    double& sum = sums[static_cast<std::size_t>(row)];
+                    sum = 1.0;
+                    if (seen[0].size() + seen[1].size() <= 0) {
+                      continue;
+                    }
+                    const double largest = largest_score(products, seen, head.softmax_scale);
+                    sum = fold_row(products, seen, head.softmax_scale, largest, out + row * head.dim_v,
+                                   head.dim_v, running.lse[query + row]);
+                    if (running.max_logit != nullptr) {
+                      double& before = running.max_logit[query + row];
+                      before = std::max(before, largest);
+                    }
+                    if (dropped) {
+                      dropped->apply(queries.positions[static_cast<std::size_t>(query + row)],
+                                     keys.positions.subspan(static_cast<std::size_t>(key),
+                                                            static_cast<std::size_t>(columns)),
+                                     products);
+                    }
                   }
                   add_product(rows, head.dim_v, columns, {scores.data(), columns},
                               {keys.v + key * head.dim_v, head.dim_v}, RightFactor::values, out, head.dim_v);
@@ -199,6 +258,8 @@ void fold_reference_gradient(const ReferenceHead& head, const ReferenceQueries& 
   Tile p(tile_queries * tile_keys);
   Tile ds(tile_queries * tile_keys);
   Tile ds_magnitude(tile_queries * tile_keys);
+  Tile d(tile_queries * tile_keys, 1.0);
+  std::optional<DroppedElements> dropped = dropped_elements(head);
   for_each_tile(
       *head.mask, queries.positions, keys.positions,
       [&](const VisibleColumns& visible, std::int64_t query, std::int64_t rows, std::int64_t key,
@@ -212,11 +273,19 @@ void fold_reference_gradient(const ReferenceHead& head, const ReferenceQueries& 
           probabilities(p.data() + row * columns, columns, visible.of_row(row), head.softmax_scale,
                         output.lse[query + row]);
           const double delta = output.delta[query + row];
+          if (dropped) {
+            std::fill_n(d.begin() + row * columns, columns, 1.0);
+            dropped->apply(
+                queries.positions[static_cast<std::size_t>(query + row)],
+                keys.positions.subspan(static_cast<std::size_t>(key), static_cast<std::size_t>(columns)),
+                d.data() + row * columns);
+          }
           for (std::int64_t i = row * columns; i < (row + 1) * columns; ++i) {
             const auto pair = static_cast<std::size_t>(i);
             const double scaled_p = head.softmax_scale * p[pair];
-            ds_magnitude[pair] = scaled_p * (std::abs(ds[pair]) + std::abs(delta));
-            ds[pair] = scaled_p * (ds[pair] - delta);
+            ds_magnitude[pair] = scaled_p * (d[pair] * std::abs(ds[pair]) + std::abs(delta));
+            ds[pair] = scaled_p * (d[pair] * ds[pair] - delta);
+            p[pair] *= d[pair];
           }
         }
 
@@ -235,6 +304,30 @@ void fold_reference_gradient(const ReferenceHead& head, const ReferenceQueries& 
         dout_rows.add_weighted(p_by_key, {gradient.dv, key, columns}, RightFactor::values);
         dout_rows.add_weighted(p_by_key, {gradient.dv_magnitude, key, columns}, RightFactor::magnitudes);
       });
+}
+
+void add_reference_sink(double sink, std::int64_t rows, std::int64_t dim_v, const ReferenceOutput& output) {
+  if (sink == minus_infinity) {
+    return;
+  }
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const double before = output.lse[row];
+    const double larger = std::max(before, sink);
+    const double lse = larger + std::log1p(std::exp(std::min(before, sink) - larger));
+    std::for_each(output.out + row * dim_v, output.out + (row + 1) * dim_v,
+                  [share = std::exp(before - lse)](double& value) { value *= share; });
+    output.lse[row] = lse;
+  }
+}
+
+double reference_sink_gradient(double sink, std::span<const double> lse, std::span<const double> delta) {
+  double gradient = 0.0;
+  for (std::size_t row = 0; row < lse.size(); ++row) {
+    if (lse[row] != minus_infinity) {
+      gradient -= std::exp(sink - lse[row]) * delta[row];
+    }
+  }
+  return gradient;
 }
 
 std::vector<double> head_in_fp64(ConstTensorView tensor, std::int64_t head) {

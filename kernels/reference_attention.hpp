@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/attention_mask.hpp"
+#include "kernels/dropout.hpp"
 #include "kernels/tensor.hpp"
 
 namespace hcp {
@@ -19,6 +20,8 @@ struct ReferenceHead {
   double softmax_scale = 1.0;
   std::int64_t dim_qk = 0;
   std::int64_t dim_v = 0;
+  const Dropout* dropout = nullptr;  ///< null: nothing is dropped
+  std::int64_t head = 0;             ///< query head, as dropout_stream counts them
 };
 
 struct ReferenceQueries {
@@ -34,8 +37,9 @@ struct ReferenceKeys {
 
 /// Exact attention over the keys folded in so far; {0, -inf} before the first.
 struct ReferenceOutput {
-  double* out = nullptr;  ///< [query rows, dim_v], normalised
-  double* lse = nullptr;  ///< [query rows], natural logarithm; -inf where nothing was seen
+  double* out = nullptr;        ///< [query rows, dim_v], normalised
+  double* lse = nullptr;        ///< [query rows], natural logarithm; -inf where nothing was seen
+  double* max_logit = nullptr;  ///< [query rows], the largest s, -inf before the first; null if not wanted
 };
 
 /// What the gradient needs of a query besides q.
@@ -48,16 +52,16 @@ struct ReferenceOutputGradient {
 /// Gradients, added to; nullptr where one is not wanted. The magnitudes are the same sums in absolute values,
 /// by which an error is measured where cancellation makes the gradient vanish.
 struct ReferenceGradient {
-  double* dq = nullptr;            ///< [query rows, dim_qk]: softmax_scale * sum P (dP - delta) k
-  double* dq_magnitude = nullptr;  ///< [query rows, dim_qk]: softmax_scale * sum P (|dP| + |delta|) |k|
-  double* dk = nullptr;            ///< [key rows, dim_qk]: softmax_scale * sum P (dP - delta) q
-  double* dk_magnitude = nullptr;  ///< [key rows, dim_qk]: softmax_scale * sum P (|dP| + |delta|) |q|
-  double* dv = nullptr;            ///< [key rows, dim_v]: sum P dout
-  double* dv_magnitude = nullptr;  ///< [key rows, dim_v]: sum P |dout|
+  double* dq = nullptr;            ///< [query rows, dim_qk]: softmax_scale * sum P (D dP - delta) k
+  double* dq_magnitude = nullptr;  ///< [query rows, dim_qk]: softmax_scale * sum P (D |dP| + |delta|) |k|
+  double* dk = nullptr;            ///< [key rows, dim_qk]: softmax_scale * sum P (D dP - delta) q
+  double* dk_magnitude = nullptr;  ///< [key rows, dim_qk]: softmax_scale * sum P (D |dP| + |delta|) |q|
+  double* dv = nullptr;            ///< [key rows, dim_v]: sum D P dout
+  double* dv_magnitude = nullptr;  ///< [key rows, dim_v]: sum D P |dout|
 };
 
-/// s = softmax_scale * q k^T where the mask allows; folds softmax(s) v into `running`. A row that sees none
-/// of the keys keeps its bits.
+/// s = softmax_scale * q k^T where the mask allows; folds D softmax(s) v into `running`, where D is 0 for
+/// what is dropped and 1 / (1 - probability) for the rest. A row that sees none of the keys keeps its bits.
 /// @source Milakov and Gimelshein 2018, arXiv:1805.02867, algorithm 3 (running maximum and sum)
 void fold_reference_attention(const ReferenceHead& head, const ReferenceQueries& queries,
                               const ReferenceKeys& keys, const ReferenceOutput& running);
@@ -68,6 +72,15 @@ void fold_reference_attention(const ReferenceHead& head, const ReferenceQueries&
 void fold_reference_gradient(const ReferenceHead& head, const ReferenceQueries& queries,
                              const ReferenceOutputGradient& output, const ReferenceKeys& keys,
                              const ReferenceGradient& gradient);
+
+/// After the last keys: a logit that belongs to no key, so that the rest sums to less than 1. A row that saw
+/// nothing gets the lse `sink`; a sink of -inf changes nothing.
+void add_reference_sink(double sink, std::int64_t rows, std::int64_t dim_v, const ReferenceOutput& output);
+
+/// The share of these rows in the gradient of the sink: - sum exp(sink - lse) delta.
+/// @param lse, delta  as in ReferenceOutputGradient
+[[nodiscard]] double reference_sink_gradient(double sink, std::span<const double> lse,
+                                             std::span<const double> delta);
 
 /// One head of a tensor on the host, [rows, dim].
 [[nodiscard]] std::vector<double> head_in_fp64(ConstTensorView tensor, std::int64_t head);

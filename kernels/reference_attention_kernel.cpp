@@ -58,6 +58,9 @@ void check_shapes(const BlockRule& rule, const QueryBlock& query, const KvBlock&
   check(kv.k.rows == count_of(kv.positions), "k has not one row per position");
   check(kv.v.rows == kv.k.rows && kv.v.heads == kv.k.heads, "k and v differ in rows or heads");
   check(query.q.dim == kv.k.dim, "q and k differ in their dimension");
+  if (!query.positions.empty()) {
+    check_dropout(rule.dropout, query.positions.front().begin, query.positions.back().end - 1);
+  }
   for (std::int64_t head = 0; head < query.q.heads; ++head) {
     const std::int64_t kv_head = rule.heads.kv_head_of(head);
     check(kv_head >= 0 && kv_head < kv.k.heads, "a query head uses a KV head that the block does not hold");
@@ -75,8 +78,14 @@ struct KvHead {
   [[nodiscard]] ReferenceKeys view() const { return {positions, k.data(), v.data()}; }
 };
 
-ReferenceHead reference_head(const BlockRule& rule, const KvBlock& kv) {
-  return {rule.mask, static_cast<double>(rule.softmax_scale), kv.k.dim, kv.v.dim};
+void scale_row(Doubles& rows, std::size_t row, std::int64_t dim, double factor) {
+  const auto first = rows.begin() + static_cast<std::int64_t>(row) * dim;
+  std::for_each(first, first + dim, [factor](double& value) { value *= factor; });
+}
+
+ReferenceHead reference_head(const BlockRule& rule, const KvBlock& kv, std::int64_t head) {
+  return {rule.mask,     static_cast<double>(rule.softmax_scale), kv.k.dim, kv.v.dim,
+          &rule.dropout, rule.heads.first_query_head + head};
 }
 
 class ReferenceAttentionKernel final : public AttentionKernel {
@@ -93,34 +102,41 @@ class ReferenceAttentionKernel final : public AttentionKernel {
       const KvHead keys{kv, rule.heads.kv_head_of(head)};
       const Doubles q = head_in_fp64(query.q, head);
       Doubles out = out_table.read(running.out, head);
-      Doubles lse = row_table.read(running.max, head);
-      const Doubles sum = row_table.read(running.sum, head);
+      Doubles max = row_table.read(running.max, head);
+      Doubles sum = row_table.read(running.sum, head);
+      Doubles lse(max.size());
       for (std::size_t row = 0; row < lse.size(); ++row) {
-        if (sum[row] == 0.0) {
-          continue;
-        }
-        lse[row] = (lse[row] + std::log2(sum[row])) * std::numbers::ln2;
-        for (std::int64_t i = 0; i < kv.v.dim; ++i) {
-          out[row * static_cast<std::size_t>(kv.v.dim) + static_cast<std::size_t>(i)] /= sum[row];
-        }
+        max[row] *= std::numbers::ln2;
+        lse[row] = max[row] + std::log(sum[row]);
+        scale_row(out, row, kv.v.dim, sum[row] > 0.0 ? 1.0 / sum[row] : 1.0);
       }
-      fold_reference_attention(reference_head(rule, kv), {positions, q.data()}, keys.view(),
-                               {out.data(), lse.data()});
-      // Normalised, the sum is 1 and the maximum the logarithm of all exponentials.
-      Doubles ones(lse.size());
+      fold_reference_attention(reference_head(rule, kv, head), {positions, q.data()}, keys.view(),
+                               {out.data(), lse.data(), max.data()});
       for (std::size_t row = 0; row < lse.size(); ++row) {
-        ones[row] = std::isinf(lse[row]) ? 0.0 : 1.0;
-        lse[row] *= std::numbers::log2e;
+        sum[row] = std::isinf(max[row]) ? 0.0 : std::exp(lse[row] - max[row]);
+        scale_row(out, row, kv.v.dim, sum[row] > 0.0 ? sum[row] : 1.0);
+        max[row] *= std::numbers::log2e;
       }
       out_table.write(out, running.out, head);
-      row_table.write(lse, running.max, head);
-      row_table.write(ones, running.sum, head);
+      row_table.write(max, running.max, head);
+      row_table.write(sum, running.sum, head);
     }
   }
 
+  void max_logits(const float* max, std::int64_t rows, std::int64_t heads, float* logits) override {
+    max_logits_host(max, rows, heads, logits);
+  }
   void finish_forward(const RunningOutput& running, std::int64_t rows, std::int64_t heads, std::int64_t dim_v,
-                      float* lse) override {
-    finish_forward_host(running, rows, heads, dim_v, lse);
+                      float* lse, const float* sinks) override {
+    finish_forward_host(running, rows, heads, dim_v, lse, sinks);
+  }
+  void sink_gradients(const float* sinks, const float* lse, const float* delta, std::int64_t rows,
+                      std::int64_t heads, float* dsinks) override {
+    const HeadTable row_table{rows, heads, 1};
+    for (std::int64_t head = 0; head < heads; ++head) {
+      dsinks[head] = static_cast<float>(reference_sink_gradient(
+          static_cast<double>(sinks[head]), row_table.read(lse, head), row_table.read(delta, head)));
+    }
   }
 
   void backward_block(const BlockRule& rule, const GradientBlock& gradient, const KvBlock& kv,
@@ -145,7 +161,7 @@ class ReferenceAttentionKernel final : public AttentionKernel {
       Doubles dq(q.size());
       Doubles dk(keys.k.size());
       Doubles dv(keys.v.size());
-      fold_reference_gradient(reference_head(rule, kv), {positions, q.data()},
+      fold_reference_gradient(reference_head(rule, kv, head), {positions, q.data()},
                               {dout.data(), lse.data(), delta.data()}, keys.view(),
                               {.dq = dq.data(), .dk = dk.data(), .dv = dv.data()});
       dq_table.add(dq, gradient.dq, head);

@@ -67,19 +67,35 @@ void row_dot_host(ConstTensorView out, ConstTensorView dout, float* delta) {
   }
 }
 
+void max_logits_host(const float* max, std::int64_t rows, std::int64_t heads, float* logits) {
+  for (std::int64_t head = 0; head < heads; ++head) {
+    float largest = -std::numeric_limits<float>::infinity();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      largest = std::max(largest, max[row * heads + head]);
+    }
+    logits[head] = static_cast<float>(static_cast<double>(largest) * std::numbers::ln2);
+  }
+}
+
 void finish_forward_host(const RunningOutput& running, std::int64_t rows, std::int64_t heads,
-                         std::int64_t dim_v, float* lse) {
+                         std::int64_t dim_v, float* lse, const float* sinks) {
+  constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
   for (std::int64_t row = 0; row < rows * heads; ++row) {
     const double sum = running.sum[row];
-    if (sum == 0.0) {
-      lse[row] = -std::numeric_limits<float>::infinity();
-      continue;
-    }
-    lse[row] =
-        static_cast<float>((static_cast<double>(running.max[row]) + std::log2(sum)) * std::numbers::ln2);
+    const double of_keys = (static_cast<double>(running.max[row]) + std::log2(sum)) * std::numbers::ln2;
+    const double sink = sinks == nullptr ? minus_infinity : static_cast<double>(sinks[row % heads]);
+    const double larger = std::max(of_keys, sink);
     float* out = running.out + row * dim_v;
-    for (std::int64_t i = 0; i < dim_v; ++i) {
-      out[i] /= running.sum[row];
+    if (larger == minus_infinity) {
+      lse[row] = -std::numeric_limits<float>::infinity();
+    } else if (sink == minus_infinity) {
+      lse[row] = static_cast<float>(of_keys);
+      std::for_each(out, out + dim_v, [divisor = running.sum[row]](float& value) { value /= divisor; });
+    } else {
+      const double all = larger + std::log1p(std::exp(std::min(of_keys, sink) - larger));
+      lse[row] = static_cast<float>(all);
+      const double factor = sum == 0.0 ? 0.0 : std::exp(of_keys - all) / sum;
+      std::for_each(out, out + dim_v, [factor](float& value) { value = static_cast<float>(value * factor); });
     }
   }
 }

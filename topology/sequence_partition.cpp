@@ -59,30 +59,50 @@ class SpareTokens {
 }  // namespace
 
 std::string_view name_of(Partition partition) {
-  return partition == Partition::zigzag ? "zigzag" : "contiguous";
+  switch (partition) {
+    case Partition::zigzag:
+      return "zigzag";
+    case Partition::contiguous:
+      return "contiguous";
+    case Partition::striped:
+      return "striped";
+    case Partition::balanced:
+      return "balanced";
+  }
+  return "?";
 }
 
 Partition partition_from_name(std::string_view name) {
-  for (const Partition partition : {Partition::zigzag, Partition::contiguous}) {
+  for (const Partition partition : all_partitions) {
     if (name == name_of(partition)) {
       return partition;
     }
   }
-  throw std::invalid_argument{"partition \"" + std::string{name} + "\"; it must be zigzag or contiguous"};
+  throw std::invalid_argument{"partition \"" + std::string{name} +
+                              "\"; it must be zigzag, contiguous, striped or balanced"};
 }
 
 SequencePartition::SequencePartition(Partition partition, std::span<const std::int64_t> document_lengths,
-                                     int shards) {
+                                     int shards, const PartitionOptions& options) {
   const std::int64_t tokens = checked_token_count(document_lengths);
   if (shards < 1) {
     throw std::invalid_argument{"number of shards = " + std::to_string(shards) + "; it must be at least 1"};
   }
   ranges_.resize(static_cast<std::size_t>(shards));
   tokens_of_.resize(static_cast<std::size_t>(shards), 0);
-  if (partition == Partition::zigzag) {
-    deal_zigzag(document_lengths);
-  } else {
-    deal_contiguous(tokens);
+  switch (partition) {
+    case Partition::zigzag:
+      deal_zigzag(document_lengths);
+      break;
+    case Partition::contiguous:
+      deal_contiguous(tokens);
+      break;
+    case Partition::striped:
+      deal_striped(tokens, options.stripe_size);
+      break;
+    case Partition::balanced:
+      deal_pieces(tokens, options.pieces);
+      break;
   }
 }
 
@@ -106,6 +126,35 @@ void SequencePartition::deal_contiguous(std::int64_t tokens) {
   const auto shards = static_cast<std::int64_t>(ranges_.size());
   for (std::int64_t shard = 0; shard < shards; ++shard) {
     append(static_cast<std::size_t>(shard), tokens / shards + (shard < tokens % shards ? 1 : 0));
+  }
+}
+
+void SequencePartition::deal_striped(std::int64_t tokens, std::int64_t stripe_size) {
+  if (stripe_size < 1) {
+    throw std::invalid_argument{"stripe size = " + std::to_string(stripe_size) + "; it must be at least 1"};
+  }
+  for (std::size_t shard = 0; tokens_ < tokens; shard = (shard + 1) % ranges_.size()) {
+    append(shard, std::min(stripe_size, tokens - tokens_));
+  }
+}
+
+void SequencePartition::deal_pieces(std::int64_t tokens, std::span<const WeightedPiece> pieces) {
+  std::int64_t uncovered = tokens;
+  bool covered = true;
+  for (const WeightedPiece& piece : pieces) {
+    if (piece.tokens < 0 || piece.weight < 0) {
+      throw std::invalid_argument{"a piece of " + std::to_string(piece.tokens) + " tokens that weighs " +
+                                  std::to_string(piece.weight) + "; neither may be negative"};
+    }
+    covered = covered && piece.tokens <= uncovered;
+    uncovered -= covered ? piece.tokens : 0;
+  }
+  if (!covered || uncovered != 0) {
+    throw std::invalid_argument{"the pieces of a balanced partition do not cover the " +
+                                std::to_string(tokens) + " tokens of the documents exactly"};
+  }
+  for (const DealtPart& part : deal_balanced(pieces, shards())) {
+    append(static_cast<std::size_t>(part.shard), part.tokens);
   }
 }
 

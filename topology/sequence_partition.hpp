@@ -5,13 +5,18 @@
 ///     shard   0 0 1 1 1 1 0 0 | 0 0  1  1  1  1  0  0
 ///   contiguous:
 ///     shard   0 0 0 0 0 0 0 0 | 1 1  1  1  1  1  1  1
+///   striped, stripes of 3 tokens:
+///     shard   0 0 0 1 1 1 0 0 | 0 1  1  1  0  0  0  1
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include "topology/balanced_deal.hpp"
 
 namespace hcp {
 
@@ -24,9 +29,23 @@ enum class Partition {
   /// The whole stream of tokens in equal parts, the first ones one token longer: short documents mostly stay
   /// whole.
   contiguous,
+  /// Stripes of the whole stream go to the shards in turn: token t to shard (t / stripe size) mod shards.
+  striped,
+  /// Weighted pieces of the stream, dealt so that both the weights and the tokens of the shards are even:
+  /// deal_balanced (balanced_deal.hpp).
+  balanced,
 };
 
-/// "zigzag", "contiguous".
+inline constexpr std::array all_partitions{Partition::zigzag, Partition::contiguous, Partition::striped,
+                                           Partition::balanced};
+
+/// What some partitions need besides the lengths.
+struct PartitionOptions {
+  std::int64_t stripe_size = 1;         ///< striped: tokens
+  std::vector<WeightedPiece> pieces{};  ///< balanced: they cover the stream in order
+};
+
+/// "zigzag", "contiguous", "striped", "balanced".
 [[nodiscard]] std::string_view name_of(Partition partition);
 
 /// @throws std::invalid_argument that lists the names
@@ -49,10 +68,13 @@ struct TokenPlace {
 
 class SequencePartition {
  public:
-  /// Any lengths: shards may be uneven or empty, documents may be empty. Takes O(documents·shards) time.
+  /// Any lengths: shards may be uneven or empty, documents may be empty. Takes O(documents·shards) time;
+  /// striped O(stripes), balanced as deal_balanced.
   /// @param document_lengths tokens of each document, in order
-  /// @throws std::invalid_argument if a length is negative, their sum overflows, or shards is below 1
-  SequencePartition(Partition partition, std::span<const std::int64_t> document_lengths, int shards);
+  /// @throws std::invalid_argument if a length or piece is negative, the sum of lengths overflows, shards or
+  /// the stripe size is below 1, or the pieces of a balanced partition do not cover the documents
+  SequencePartition(Partition partition, std::span<const std::int64_t> document_lengths, int shards,
+                    const PartitionOptions& options = {});
 
   [[nodiscard]] int shards() const { return static_cast<int>(ranges_.size()); }
   /// All shards together.
@@ -73,6 +95,8 @@ class SequencePartition {
 
   void deal_zigzag(std::span<const std::int64_t> document_lengths);
   void deal_contiguous(std::int64_t tokens);
+  void deal_striped(std::int64_t tokens, std::int64_t stripe_size);
+  void deal_pieces(std::int64_t tokens, std::span<const WeightedPiece> pieces);
   /// Gives the next `size` tokens of the stream to `shard`.
   void append(std::size_t shard, std::int64_t size);
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/dropout_rows.hpp"
 #include "kernels/cpu/packing.hpp"
 #include "kernels/cpu/product.hpp"
 #include "kernels/cpu/scores.hpp"
@@ -35,8 +36,9 @@ struct BackwardWorkspace {
       64) float probabilities[tile_rows * tile_stride];  ///< first the scores; then words, as store_in_pairs
   alignas(64) float dscores[tile_rows * tile_stride];    ///< first dP; the same; times softmax_scale
   alignas(64) float dscore_rows[Operands::values == 1 ? 1 : tile_rows * tile_stride];  ///< as store_in_order
-  alignas(64) float lse[tile_rows];    ///< in units of log2; +inf makes P of the row 0
-  alignas(64) float delta[tile_rows];  ///< times softmax_scale
+  alignas(64) float lse[tile_rows];                    ///< in units of log2; +inf makes P of the row 0
+  alignas(64) float delta[tile_rows];                  ///< times softmax_scale
+  std::uint16_t numbers[Operands::values][tile_keys];  ///< of a key tile, for the dropout of a word's rows
 };
 
 /// Where the parts of a packed chunk lie.
@@ -121,7 +123,8 @@ template <typename Isa, typename Operands>
 }
 
 /// From scores and dP to P and dS of as many rows as a word has values; 0 where a row does not see the key.
-template <typename Isa, typename Operands>
+/// Dropout is that of P in dv, and of dP in dS.
+template <typename Isa, typename Operands, bool dropping>
 inline void differentiate_rows(const RowsShape& shape, const GroupRun& run, int tile_begin, int row,
                                BackwardWorkspace<Operands>& work) {
   using Vector = Floats<Isa>;
@@ -132,11 +135,19 @@ inline void differentiate_rows(const RowsShape& shape, const GroupRun& run, int 
   float lse[rows];
   float delta[rows];
   RowMask<Isa> masks[rows];
+  RowDropout<Isa, dropping> dropouts[rows];
   for (int r = 0; r < rows; ++r) {
     const bool real = row + r < shape.rows;  // the last row may lack the one that completes its words
     lse[r] = real ? work.lse[row + r] : infinity;
     delta[r] = real ? work.delta[row + r] : 0.0F;
     masks[r] = RowMask<Isa>{real ? shape.row_keys[row + r] : RowKeys{}, tile_begin};
+    if constexpr (dropping) {
+      dropouts[r] = {work.numbers[r], shape.dropout->threshold, shape.dropout->scale};
+      if (real) {
+        RowNumbers<Isa>{*shape.dropout, row + r}.draw(shape.row_keys[row + r], tile_begin,
+                                                      tile_begin + run.end, work.numbers[r]);
+      }
+    }
   }
   for (int key = run.begin / width * width; key < run.end; key += width) {
     Vector p[rows][2];
@@ -152,7 +163,10 @@ inline void differentiate_rows(const RowsShape& shape, const GroupRun& run, int 
           p[r][i] = seen ? p[r][i] : Vector{};
           dp = seen ? dp : Vector{};
         }
+        Vector dropped_p = p[r][i];
+        dropouts[r].apply(at, dropped_p, dp);
         ds[r][i] = p[r][i] * (dp - delta[r]);
+        p[r][i] = dropped_p;
       }
     }
     store_in_pairs<Isa, Operands>(p_at, key, p);
@@ -188,7 +202,7 @@ inline void clear_unseen(const VisitRuns<Isa>& visit, int first_row, int rows, c
 }
 
 /// P, dS and the share of dq of one group of rows.
-template <typename Isa, typename Operands>
+template <typename Isa, typename Operands, bool dropping>
 void backward_group(const BackwardTile& tile, const KeyChunk& chunk,
                     const BackwardChunk<Isa, Operands>& packed, const VisitRuns<Isa>& visit, int group,
                     BackwardWorkspace<Operands>& work) {
@@ -209,7 +223,7 @@ void backward_group(const BackwardTile& tile, const KeyChunk& chunk,
       work.dout + first_row * dim_stride, packed.value_columns + first_key * (chunk.dim_v / Operands::values),
       chunk.dim_v, rows, run, shape.softmax_scale, work.dscores + scores);
   for (int row = first_row; row < first_row + rows; row += Operands::values) {
-    differentiate_rows<Isa, Operands>(shape, run, visit.tile_begin, row, work);
+    differentiate_rows<Isa, Operands, dropping>(shape, run, visit.tile_begin, row, work);
   }
   const float* weights = Operands::values == 1 ? work.dscores : work.dscore_rows;
   row_products<Isa, Operands, tile_stride, Update::accumulate>(
@@ -248,8 +262,8 @@ void key_products(const float* weights, const typename Operands::Word* panels, i
   }
 }
 
-template <typename Isa, typename Operands>
-void backward_tile(const BackwardTile& tile, const KeyChunk& chunk, std::byte* memory) {
+template <typename Isa, typename Operands, bool dropping>
+void backward_visits(const BackwardTile& tile, const KeyChunk& chunk, std::byte* memory) {
   auto& work = *reinterpret_cast<BackwardWorkspace<Operands>*>(memory);
   const BackwardChunk<Isa, Operands> packed{chunk, work};
   const RowsShape& shape = tile.shape;
@@ -258,12 +272,21 @@ void backward_tile(const BackwardTile& tile, const KeyChunk& chunk, std::byte* m
     const VisitRuns<Isa> visit{shape, tile.visits[index]};
     const int first_key = visit.tile_begin - chunk.begin;
     for (int group = 0; group < visit.groups; ++group) {
-      backward_group<Isa, Operands>(tile, chunk, packed, visit, group, work);
+      backward_group<Isa, Operands, dropping>(tile, chunk, packed, visit, group, work);
     }
     key_products<Isa, Operands>(work.probabilities, work.dout_panels, chunk.dim_v, shape.rows, visit,
                                 packed.dv + first_key * packed.dv_stride, packed.dv_stride);
     key_products<Isa, Operands>(work.dscores, work.q_panels, chunk.dim_qk, shape.rows, visit,
                                 packed.dk + first_key * packed.dk_stride, packed.dk_stride);
+  }
+}
+
+template <typename Isa, typename Operands>
+void backward_tile(const BackwardTile& tile, const KeyChunk& chunk, std::byte* memory) {
+  if (tile.shape.dropout == nullptr) {
+    backward_visits<Isa, Operands, false>(tile, chunk, memory);
+  } else {
+    backward_visits<Isa, Operands, true>(tile, chunk, memory);
   }
 }
 

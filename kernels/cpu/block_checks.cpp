@@ -89,6 +89,9 @@ void check_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& 
   check_positions("q", query.positions, query.q.rows);
   check_positions("k and v", kv.positions, kv.k.rows);
   check_heads(rule.heads, query.q.heads, kv.k.heads);
+  if (!query.positions.empty()) {
+    check_dropout(rule.dropout, query.positions.front().begin, query.positions.back().end - 1);
+  }
 }
 
 void check_gradient_block(const BlockRule& rule, const GradientBlock& gradient, const KvBlock& kv) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "kernels/attention_kernel.hpp"
 #include "kernels/cpu/block_checks.hpp"
+#include "kernels/cpu/block_dropout.hpp"
 #include "kernels/cpu/cpu_isa.hpp"
 #include "kernels/cpu/row_functions.hpp"
 #include "kernels/cpu/row_operations.hpp"
@@ -58,6 +60,21 @@ KeyChunk key_chunk(const KvBlock& kv, std::int64_t kv_head, std::int32_t begin, 
           .dim_v = static_cast<int>(kv.v.dim)};
 }
 
+/// Nothing, if nothing is dropped.
+std::optional<BlockDropout> block_dropout(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv) {
+  if (!rule.dropout.drops()) {
+    return std::nullopt;
+  }
+  return BlockDropout{rule.dropout, query.positions, kv.positions, rule.heads.first_query_head,
+                      query.q.heads};
+}
+
+/// Of query rows from `first_row` on, of one head.
+std::optional<RowsDropout> rows_dropout(const std::optional<BlockDropout>& dropout, std::int64_t first_row,
+                                        std::int64_t head) {
+  return dropout ? std::optional{dropout->of(first_row, head)} : std::nullopt;
+}
+
 /// What a forward call works on; a task is a run of rows and a KV head.
 struct ForwardCall {
   const AttentionFunctions& functions;
@@ -65,6 +82,7 @@ struct ForwardCall {
   const QueryBlock& query;
   const KvBlock& kv;
   const RunningOutput& running;
+  std::optional<BlockDropout> dropout;
   std::vector<RowKeys> row_keys;
   std::vector<HeadGroup> groups;
 
@@ -94,9 +112,11 @@ struct ForwardCall {
              const HeadGroup& group, std::byte* workspace) const {
     const std::int64_t heads = query.q.heads;
     for (std::int64_t head = group.begin; head < group.end; ++head) {
+      const std::optional<RowsDropout> dropped = rows_dropout(dropout, first_row, head);
       functions.forward_rows({.shape = {.rows = static_cast<int>(rows.size()),
                                         .softmax_scale = rule.softmax_scale,
-                                        .row_keys = rows.data()},
+                                        .row_keys = rows.data(),
+                                        .dropout = dropped ? &*dropped : nullptr},
                               .q = rows_of_head(query.q, first_row, head),
                               .out = sums_of_head(running.out, heads, kv.v.dim, first_row, head),
                               .max = sums_of_head(running.max, heads, 1, first_row, head),
@@ -113,6 +133,7 @@ struct BackwardCall {
   const GradientBlock& gradient;
   const KvBlock& kv;
   const KvGradient& kv_gradient;
+  std::optional<BlockDropout> dropout;
   const std::vector<RowKeys>& row_keys;
   std::vector<QueryTile> tiles;
   std::vector<HeadGroup> groups;
@@ -147,9 +168,11 @@ struct BackwardCall {
     const std::int64_t heads = gradient.query.q.heads;
     const std::int64_t row = tile.first_row;
     for (std::int64_t head = group.begin; head < group.end; ++head) {
+      const std::optional<RowsDropout> dropped = rows_dropout(dropout, row, head);
       functions.backward_tile({.shape = {.rows = tile.rows,
                                          .softmax_scale = rule.softmax_scale,
-                                         .row_keys = row_keys.data() + row},
+                                         .row_keys = row_keys.data() + row,
+                                         .dropout = dropped ? &*dropped : nullptr},
                                .q = rows_of_head(gradient.query.q, row, head),
                                .dout = rows_of_head(gradient.dout, row, head),
                                .lse = gradient.lse + row * heads + head,
@@ -182,6 +205,7 @@ class CpuAttentionKernel final : public AttentionKernel {
                            .query = query,
                            .kv = kv,
                            .running = running,
+                           .dropout = block_dropout(rule, query, kv),
                            .row_keys = row_keys_of(*rule.mask, query.positions, kv.positions),
                            .groups = head_groups(rule.heads, query.q.heads, heads_kv)};
     const std::vector<std::int64_t> bounds = row_bounds(call.row_keys, query.q.heads, heads_kv, threads_);
@@ -191,9 +215,16 @@ class CpuAttentionKernel final : public AttentionKernel {
     });
   }
 
+  void max_logits(const float* max, std::int64_t rows, std::int64_t heads, float* logits) override {
+    row_operations_.max_logits(max, rows, heads, logits);
+  }
   void finish_forward(const RunningOutput& running, std::int64_t rows, std::int64_t heads, std::int64_t dim_v,
-                      float* lse) override {
-    row_operations_.finish_forward(running, rows, heads, dim_v, lse);
+                      float* lse, const float* sinks) override {
+    row_operations_.finish_forward(running, rows, heads, dim_v, lse, sinks);
+  }
+  void sink_gradients(const float* sinks, const float* lse, const float* delta, std::int64_t rows,
+                      std::int64_t heads, float* dsinks) override {
+    row_operations_.sink_gradients(sinks, lse, delta, rows, heads, dsinks);
   }
 
   void backward_block(const BlockRule& rule, const GradientBlock& gradient, const KvBlock& kv,
@@ -206,6 +237,7 @@ class CpuAttentionKernel final : public AttentionKernel {
                             .gradient = gradient,
                             .kv = kv,
                             .kv_gradient = kv_gradient,
+                            .dropout = block_dropout(rule, gradient.query, kv),
                             .row_keys = row_keys,
                             .tiles = query_tiles(row_keys),
                             .groups = head_groups(rule.heads, gradient.query.q.heads, heads_kv)};

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/dropout_rows.hpp"
 #include "kernels/cpu/packing.hpp"
 #include "kernels/cpu/product.hpp"
 #include "kernels/cpu/scores.hpp"
@@ -34,7 +35,8 @@ struct ForwardWorkspace {
   alignas(64) Word q[group_rows * dim_stride];
   /// Of one group; then exp2(score - maximum), as words.
   alignas(64) float scores[group_rows * visit_stride];
-  float factor[group_rows];  ///< by which the last visit scaled out and sum
+  float factor[group_rows];           ///< by which the last visit scaled out and sum
+  std::uint16_t numbers[visit_keys];  ///< of the keys of a visit, for the dropout of one row
 };
 
 /// Where the parts of a packed chunk lie.
@@ -81,8 +83,24 @@ void begin_fresh_rows(const ForwardRows& queries, int dim_v) {
   }
 }
 
-/// From scores to exp2(score - new maximum) for one group of rows; updates maximum, sum and factor.
-template <typename Isa, typename Operands>
+/// Dropout of one row in a visit.
+template <typename Isa, bool dropping, typename Operands>
+[[gnu::always_inline]] inline RowDropout<Isa, dropping> dropout_of(const RowsShape& shape,
+                                                                   const GroupRun& run, int visit_begin,
+                                                                   int row,
+                                                                   ForwardWorkspace<Operands>& work) {
+  if constexpr (dropping) {
+    RowNumbers<Isa>{*shape.dropout, row}.draw(shape.row_keys[row], visit_begin, visit_begin + run.end,
+                                              work.numbers);
+    return {work.numbers, shape.dropout->threshold, shape.dropout->scale};
+  } else {
+    return {};
+  }
+}
+
+/// From scores to exp2(score - new maximum) for one group of rows, and what dropout makes of that; updates
+/// maximum, sum and factor.
+template <typename Isa, typename Operands, bool dropping>
 void softmax(const ForwardRows& queries, const GroupRun& run, int visit_begin, int first_row, int rows,
              ForwardWorkspace<Operands>& work) {
   float reference[group_rows];
@@ -98,13 +116,14 @@ void softmax(const ForwardRows& queries, const GroupRun& run, int visit_begin, i
   for (int row = 0; row < rows; ++row) {
     const RowMask<Isa> mask{queries.shape.row_keys[first_row + row], visit_begin};
     float& sum = queries.sum.data[(first_row + row) * queries.sum.stride];
+    const auto dropout = dropout_of<Isa, dropping>(queries.shape, run, visit_begin, first_row + row, work);
     sum = sum * work.factor[row] +
-          exponentiate<Isa, Operands>(run, mask, reference[row], work.scores + row * visit_stride);
+          exponentiate<Isa, Operands>(run, mask, dropout, reference[row], work.scores + row * visit_stride);
   }
 }
 
 /// Scores, softmax and the product with the values of one group of rows.
-template <typename Isa, typename Operands>
+template <typename Isa, typename Operands, bool dropping>
 void forward_group(const ForwardRows& queries, const KeyChunk& chunk,
                    const ForwardChunk<Isa, Operands>& packed, int visit_begin, int first_row, int rows,
                    const GroupRun& run, ForwardWorkspace<Operands>& work) {
@@ -112,15 +131,15 @@ void forward_group(const ForwardRows& queries, const KeyChunk& chunk,
   score_products<Isa, Operands, visit_stride>(
       work.q, packed.keys + first_key * (chunk.dim_qk / Operands::values), chunk.dim_qk, rows, run,
       queries.shape.softmax_scale * log2_e, work.scores);
-  softmax<Isa, Operands>(queries, run, visit_begin, first_row, rows, work);
+  softmax<Isa, Operands, dropping>(queries, run, visit_begin, first_row, rows, work);
   row_products<Isa, Operands, visit_stride, Update::rescale>(
       work.scores, packed.values + first_key / Operands::values * panel_width<Isa>, packed.panel_words,
       chunk.dim_v, rows, run, queries.out.data + first_row * queries.out.stride, queries.out.stride,
       work.factor);
 }
 
-template <typename Isa, typename Operands>
-void forward_rows(const ForwardRows& queries, const KeyChunk& chunk, std::byte* memory) {
+template <typename Isa, typename Operands, bool dropping>
+void forward_groups(const ForwardRows& queries, const KeyChunk& chunk, std::byte* memory) {
   auto& work = *reinterpret_cast<ForwardWorkspace<Operands>*>(memory);
   const ForwardChunk<Isa, Operands> packed{chunk, work};
   const RowsShape& shape = queries.shape;
@@ -133,10 +152,19 @@ void forward_rows(const ForwardRows& queries, const KeyChunk& chunk, std::byte* 
       const int end = smaller(chunk.end, begin + visit_keys);
       const GroupRun run = run_of(shape, first_row, last_row, begin, end, begin);
       if (!run.empty()) {
-        forward_group<Isa, Operands>(queries, chunk, packed, begin, first_row, last_row - first_row, run,
-                                     work);
+        forward_group<Isa, Operands, dropping>(queries, chunk, packed, begin, first_row, last_row - first_row,
+                                               run, work);
       }
     }
+  }
+}
+
+template <typename Isa, typename Operands>
+void forward_rows(const ForwardRows& queries, const KeyChunk& chunk, std::byte* memory) {
+  if (queries.shape.dropout == nullptr) {
+    forward_groups<Isa, Operands, false>(queries, chunk, memory);
+  } else {
+    forward_groups<Isa, Operands, true>(queries, chunk, memory);
   }
 }
 

@@ -3,10 +3,14 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <numbers>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/cpu/cpu_isa.hpp"
 
@@ -86,6 +90,34 @@ BasicRowTable<const std::byte> heads_of(const ConstTensorView& tensor) {
   return {tensor.data, tensor.type, tensor.dim};
 }
 
+/// Folds one more key with the value 0 into (row, head) pairs `first` .. `first + count - 1`.
+void fold_sinks(const RunningOutput& running, std::int64_t first, std::int64_t count, std::int64_t heads,
+                std::int64_t dim_v, const float* sinks) {
+  for (std::int64_t i = first; i < first + count; ++i) {
+    const double max = running.max[i];
+    const double sink = static_cast<double>(sinks[i % heads]) * std::numbers::log2e;
+    if (sink == -std::numeric_limits<double>::infinity()) {
+      continue;
+    }
+    if (sink <= max) {
+      running.sum[i] += static_cast<float>(std::exp2(sink - max));
+      continue;
+    }
+    const double factor = std::exp2(max - sink);  // 0 for a row that saw nothing
+    running.sum[i] = static_cast<float>(running.sum[i] * factor + 1.0);
+    running.max[i] = static_cast<float>(sink);
+    for (std::int64_t element = i * dim_v; element < (i + 1) * dim_v; ++element) {
+      running.out[element] *= static_cast<float>(factor);
+    }
+  }
+}
+
+/// Calls `work(first, count)` for runs of heads, each of which goes through all rows.
+template <typename Work>
+void for_heads(int threads, std::int64_t rows, std::int64_t heads, const Work& work) {
+  for_shares(threads, rows * heads * static_cast<std::int64_t>(sizeof(float)), heads, work);
+}
+
 }  // namespace
 
 const RowFunctions& selected_row_functions() {
@@ -101,10 +133,44 @@ const RowFunctions& selected_row_functions() {
   return portable_row_functions();
 }
 
+void RowOperations::max_logits(const float* max, std::int64_t rows, std::int64_t heads, float* logits) const {
+  for_heads(threads_, rows, heads, [&](std::int64_t first, std::int64_t count) {
+    std::fill_n(logits + first, count, -std::numeric_limits<float>::infinity());
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t head = first; head < first + count; ++head) {
+        logits[head] = std::max(logits[head], max[row * heads + head]);
+      }
+    }
+    for (std::int64_t head = first; head < first + count; ++head) {
+      logits[head] = static_cast<float>(static_cast<double>(logits[head]) * std::numbers::ln2);
+    }
+  });
+}
+
+void RowOperations::sink_gradients(const float* sinks, const float* lse, const float* delta,
+                                   std::int64_t rows, std::int64_t heads, float* dsinks) const {
+  for_heads(threads_, rows, heads, [&](std::int64_t first, std::int64_t count) {
+    std::vector<double> sums(static_cast<std::size_t>(count));
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t head = first; head < first + count; ++head) {
+        const std::int64_t i = row * heads + head;
+        if (!std::isinf(lse[i])) {
+          const double p = std::exp(static_cast<double>(sinks[head]) - static_cast<double>(lse[i]));
+          sums[static_cast<std::size_t>(head - first)] -= p * static_cast<double>(delta[i]);
+        }
+      }
+    }
+    std::ranges::transform(sums, dsinks + first, [](double sum) { return static_cast<float>(sum); });
+  });
+}
+
 void RowOperations::finish_forward(const RunningOutput& running, std::int64_t rows, std::int64_t heads,
-                                   std::int64_t dim_v, float* lse) const {
+                                   std::int64_t dim_v, float* lse, const float* sinks) const {
   const std::int64_t bytes = 2 * rows * heads * dim_v * static_cast<std::int64_t>(sizeof(float));
   for_shares(threads_, bytes, rows * heads, [&](std::int64_t first, std::int64_t count) {
+    if (sinks != nullptr) {
+      fold_sinks(running, first, count, heads, dim_v, sinks);
+    }
     functions_.normalise(running.out + first * dim_v, running.max + first, running.sum + first, count, dim_v,
                          lse + first);
   });

@@ -14,9 +14,16 @@ class RowOperations {
   /// With up to `threads` OpenMP threads per call.
   RowOperations(const RowFunctions& functions, int threads) : functions_{functions}, threads_{threads} {}
 
+  /// As AttentionKernel::max_logits.
+  void max_logits(const float* max, std::int64_t rows, std::int64_t heads, float* logits) const;
+
   /// As AttentionKernel::finish_forward.
   void finish_forward(const RunningOutput& running, std::int64_t rows, std::int64_t heads, std::int64_t dim_v,
-                      float* lse) const;
+                      float* lse, const float* sinks = nullptr) const;
+
+  /// As AttentionKernel::sink_gradients; sums in fp64.
+  void sink_gradients(const float* sinks, const float* lse, const float* delta, std::int64_t rows,
+                      std::int64_t heads, float* dsinks) const;
 
   /// As AttentionKernel::row_dot.
   /// @throws std::invalid_argument if the shapes of out and dout disagree

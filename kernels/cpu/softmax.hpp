@@ -1,6 +1,7 @@
 /// What the softmax does with one row of scores.
 #pragma once
 
+#include "kernels/cpu/dropout_rows.hpp"
 #include "kernels/cpu/scores.hpp"
 #include "kernels/cpu/tile_keys.hpp"
 #include "kernels/cpu/vectors.hpp"
@@ -28,11 +29,12 @@ template <typename Isa>
   return maximum_of_lanes<Isa>(Isa::larger(largest[0], largest[1]))[0];
 }
 
-/// Replaces the scores of one row by exp2(score - reference), 0 where the row does not see the key.
-/// @return their sum
-template <typename Isa, typename Operands>
+/// Replaces the scores of one row by exp2(score - reference), 0 where the row does not see the key, and what
+/// dropout makes of that.
+/// @return the sum before dropout
+template <typename Isa, typename Operands, typename Dropping>
 [[gnu::always_inline]] inline float exponentiate(const GroupRun& run, const RowMask<Isa>& mask,
-                                                 float reference, float* scores) {
+                                                 const Dropping& dropout, float reference, float* scores) {
   constexpr int width = panel_width<Isa>;
   Floats<Isa> sum[2] = {};
   for (int key = run.begin / width * width; key < run.end; key += width) {
@@ -45,6 +47,7 @@ template <typename Isa, typename Operands>
         p[i] = mask.lanes_from(at) ? p[i] : Floats<Isa>{};
       }
       sum[i] += p[i];
+      dropout.apply(at, p[i]);
     }
     store_in_order<Isa, Operands>(scores, key, p);
   }

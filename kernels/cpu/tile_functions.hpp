@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "kernels/data_type.hpp"
+#include "kernels/dropout.hpp"
 
 namespace hcp {
 
@@ -59,11 +60,35 @@ struct KeyChunk {
   int dim_v = 0;
 };
 
+/// A query row as dropout sees it.
+struct DropoutQuery {
+  std::uint32_t place = 0;      ///< of the query in its document
+  std::uint32_t first_key = 0;  ///< global position of the first key of its document, modulo 2^32
+  std::uint32_t document = 0;   ///< among those of the block
+};
+
+/// Key rows of the block from `begin` to the next stretch, whose global positions follow each other.
+struct KeyStretch {
+  std::int32_t begin = 0;
+  std::uint32_t position = 0;  ///< of the first one, modulo 2^32
+};
+
+/// What is dropped in rows of one head.
+struct RowsDropout {
+  const DropoutQuery* queries = nullptr;   ///< [rows]
+  const DropoutStream* streams = nullptr;  ///< [documents of the block]
+  const KeyStretch* stretches = nullptr;   ///< [stretch_count], ascending, the first from key row 0
+  int stretch_count = 0;
+  std::int32_t threshold = 0;  ///< as Dropout::threshold
+  float scale = 1.0F;          ///< as Dropout::scale
+};
+
 /// What forward and backward know of rows of queries.
 struct RowsShape {
   int rows = 0;
   float softmax_scale = 1.0F;
-  const RowKeys* row_keys = nullptr;  ///< [rows]
+  const RowKeys* row_keys = nullptr;     ///< [rows]
+  const RowsDropout* dropout = nullptr;  ///< null: nothing is dropped
 };
 
 struct ForwardRows {

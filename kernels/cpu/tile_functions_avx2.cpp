@@ -11,8 +11,13 @@ struct Isa {
   static constexpr int lanes = 8;
 
   using Floats = tile::Vectors<Isa>::Floats;
+  using WideWords = tile::Vectors<Isa>::WideWords;
 
   [[gnu::always_inline]] static Floats larger(Floats a, Floats b) { return _mm256_max_ps(a, b); }
+
+  [[gnu::always_inline]] static WideWords product_of_low_halves(WideWords a, WideWords b) {
+    return (WideWords)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+  }
 };
 
 constexpr AttentionFunctions fp32 = tile::make_attention_functions<Isa, tile::Fp32Operands<Isa>>();

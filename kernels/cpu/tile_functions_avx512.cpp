@@ -11,9 +11,14 @@ struct Isa {
   static constexpr int lanes = 16;
 
   using Floats = tile::Vectors<Isa>::Floats;
+  using WideWords = tile::Vectors<Isa>::WideWords;
 
   [[gnu::always_inline]] static Floats larger(Floats a, Floats b) {
     return _mm512_mask_max_ps(a, 0xFFFF, a, b);
+  }
+
+  [[gnu::always_inline]] static WideWords product_of_low_halves(WideWords a, WideWords b) {
+    return (WideWords)_mm512_maskz_mul_epu32(0xFF, (__m512i)a, (__m512i)b);
   }
 };
 

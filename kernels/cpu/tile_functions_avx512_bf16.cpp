@@ -12,9 +12,13 @@ struct Isa {
 
   using Floats = tile::Vectors<Isa>::Floats;
   using Words = tile::Vectors<Isa>::Words;
+  using WideWords = tile::Vectors<Isa>::WideWords;
 
   [[gnu::always_inline]] static Floats larger(Floats a, Floats b) {
     return _mm512_mask_max_ps(a, 0xFFFF, a, b);
+  }
+  [[gnu::always_inline]] static WideWords product_of_low_halves(WideWords a, WideWords b) {
+    return (WideWords)_mm512_maskz_mul_epu32(0xFF, (__m512i)a, (__m512i)b);
   }
 
   [[gnu::always_inline]] static Floats dot(Floats sum, Words a, Words b) {

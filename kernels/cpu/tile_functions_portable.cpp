@@ -9,8 +9,14 @@ struct Isa {
   static constexpr int lanes = 4;
 
   using Floats = tile::Vectors<Isa>::Floats;
+  using WideWords = tile::Vectors<Isa>::WideWords;
 
   [[gnu::always_inline]] static Floats larger(Floats a, Floats b) { return a > b ? a : b; }
+
+  [[gnu::always_inline]] static WideWords product_of_low_halves(WideWords a, WideWords b) {
+    constexpr std::uint64_t low_half = 0xFFFF'FFFF;
+    return (a & low_half) * (b & low_half);
+  }
 };
 
 constexpr AttentionFunctions fp32 = tile::make_attention_functions<Isa, tile::Fp32Operands<Isa>>();

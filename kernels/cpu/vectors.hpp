@@ -7,6 +7,7 @@
 /// set:
 ///   lanes     fp32 values of a vector register
 ///   larger(a, b)  lane by lane, b where either is NaN
+///   product_of_low_halves(a, b)  of 64-bit lanes, whole
 /// and, where it multiplies bf16 values, what Bf16Operands (product.hpp) asks for.
 #pragma once
 
@@ -22,6 +23,8 @@ struct Vectors {
   typedef float Floats __attribute__((vector_size(sizeof(float) * Isa::lanes)));
   typedef std::int32_t Ints __attribute__((vector_size(sizeof(std::int32_t) * Isa::lanes)));
   typedef std::uint32_t Words __attribute__((vector_size(sizeof(std::uint32_t) * Isa::lanes)));
+  typedef std::uint64_t WideWords __attribute__((vector_size(sizeof(std::uint32_t) * Isa::lanes)));
+  typedef std::uint16_t Halves __attribute__((vector_size(sizeof(std::uint16_t) * Isa::lanes)));
 };
 template <typename Isa>
 using Floats = typename Vectors<Isa>::Floats;
@@ -29,6 +32,10 @@ template <typename Isa>
 using Ints = typename Vectors<Isa>::Ints;
 template <typename Isa>
 using Words = typename Vectors<Isa>::Words;
+template <typename Isa>
+using WideWords = typename Vectors<Isa>::WideWords;  ///< half as many lanes
+template <typename Isa>
+using Halves = typename Vectors<Isa>::Halves;
 
 /// Columns of a panel: what a register tile is wide.
 template <typename Isa>

@@ -1,5 +1,6 @@
 #include "src/attention/context_parallel_attention.hpp"
 
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -24,6 +25,28 @@ std::string_view name_of(PhaseKind kind) {
   return "?";
 }
 
+namespace {
+
+void check_heads(std::string_view what, std::size_t heads, const ExchangePlan& plan) {
+  const std::int64_t needed = plan.first_head_q + plan.heads_q;
+  if (heads > 0 && static_cast<std::int64_t>(heads) < needed) {
+    throw std::invalid_argument{"there are " + std::to_string(heads) + ' ' + std::string{what} +
+                                ", but this rank computes with query heads up to " +
+                                std::to_string(needed - 1)};
+  }
+}
+
+void check_softmax(const SoftmaxTerms& softmax, const ExchangePlan& plan) {
+  check_heads("sinks", softmax.sinks.size(), plan);
+  check_heads("sink gradients", softmax.dsinks.size(), plan);
+  check_heads("maximum logits", softmax.max_logits.size(), plan);
+  if (softmax.sinks.empty() && !softmax.dsinks.empty()) {
+    throw std::invalid_argument{"gradients of sinks are wanted, but there are no sinks"};
+  }
+}
+
+}  // namespace
+
 /// One pass over the program.
 class ContextParallelAttention::Execution {
  public:
@@ -41,6 +64,7 @@ class ContextParallelAttention::Execution {
   }
 
   void run(const ArrayLifetimes& lifetimes) {
+    begin_softmax_terms();
     for (std::size_t i = 0; i < program_.instructions.size(); ++i) {
       for (const ArrayId id : lifetimes.made_before[i]) {
         make(id);
@@ -125,9 +149,14 @@ class ContextParallelAttention::Execution {
     }
     const AttentionArrays& arrays = a_.plan_.attention;
     const ArrayPlan& out = a_.plan_.arrays[index(arrays.running_out)];
+    if (!a_.softmax_.max_logits.empty()) {
+      a_.kernel_.max_logits(as_floats(arrays.running_max), out.rows, out.heads,
+                            own_heads(a_.softmax_.max_logits));
+    }
     a_.kernel_.finish_forward(
         {as_floats(arrays.running_out), as_floats(arrays.running_max), as_floats(arrays.running_sum)},
-        out.rows, out.heads, out.dim, as_floats(array_lse));
+        out.rows, out.heads, out.dim, as_floats(array_lse),
+        a_.softmax_.sinks.empty() ? nullptr : own_heads(a_.softmax_.sinks));
     return true;
   }
 
@@ -136,6 +165,11 @@ class ContextParallelAttention::Execution {
       return false;
     }
     a_.kernel_.row_dot(view(dot.out), view(dot.dout), as_floats(dot.delta));
+    if (!a_.softmax_.dsinks.empty()) {
+      const ArrayPlan& delta = a_.plan_.arrays[index(dot.delta)];
+      a_.kernel_.sink_gradients(own_heads(a_.softmax_.sinks), as_floats(array_lse), as_floats(dot.delta),
+                                delta.rows, delta.heads, own_heads(a_.softmax_.dsinks));
+    }
     return true;
   }
 
@@ -167,6 +201,24 @@ class ContextParallelAttention::Execution {
 
  private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+  /// Of the heads that this rank computes with, in a table of all heads of the tensor-parallel rank.
+  template <typename Float>
+  [[nodiscard]] Float* own_heads(std::span<Float> of_all) const {
+    return of_all.data() + a_.plan_.first_head_q;
+  }
+
+  /// What a pass returns has a value for every head, also where this rank has no rows.
+  void begin_softmax_terms() {
+    const std::span<float> logits = a_.softmax_.max_logits;
+    const std::span<float> dsinks = a_.softmax_.dsinks;
+    if (pass_ == Pass::forward && !logits.empty()) {
+      a_.kernel_.fill(logits.data(), std::ssize(logits), -std::numeric_limits<float>::infinity());
+    }
+    if (pass_ == Pass::backward && !dsinks.empty()) {
+      a_.kernel_.fill(dsinks.data(), std::ssize(dsinks), 0.0F);
+    }
+  }
 
   /// Rows move in as many instructions as there are runs of them; what follows each other is one phase.
   void record_phase() {
@@ -237,9 +289,10 @@ class ContextParallelAttention::Execution {
 ContextParallelAttention::ContextParallelAttention(const ExchangePlan& plan, const BlockRule& rule,
                                                    AttentionKernel& kernel,
                                                    std::vector<Transport*> transports, MemoryLedger& ledger,
-                                                   PhaseLog& log, int layer)
+                                                   PhaseLog& log, int layer, const SoftmaxTerms& softmax)
     : plan_{plan},
       rule_{rule},
+      softmax_{softmax},
       kernel_{kernel},
       transports_{std::move(transports)},
       ledger_{ledger},
@@ -250,6 +303,8 @@ ContextParallelAttention::ContextParallelAttention(const ExchangePlan& plan, con
       backward_{array_lifetimes(plan, Pass::backward, false)},
       buffers_(plan.arrays.size()) {
   rule_.heads = plan.head_map;
+  rule_.dropout.layer = layer;
+  check_softmax(softmax_, plan);
   if (transports_.size() != plan.communicators.size()) {
     throw std::invalid_argument{"the plan uses " + std::to_string(plan.communicators.size()) +
                                 " communicators, but " + std::to_string(transports_.size()) +

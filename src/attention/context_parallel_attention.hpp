@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "kernels/attention_kernel.hpp"
@@ -21,16 +22,27 @@ namespace hcp {
 /// What of a pass is executed. Only `all` computes attention; the others measure.
 enum class Work : std::uint8_t { all, communication, computation };
 
+/// What the softmax of a layer takes and gives besides the scores, for each query head of the tensor-parallel
+/// rank. Memory of the caller, where the kernel computes; empty where something is not wanted.
+struct SoftmaxTerms {
+  std::span<const float> sinks;  ///< [heads], as in AttentionKernel::finish_forward
+  std::span<float> dsinks;       ///< [heads], set by backward: the share of the rows and heads that this rank
+                                 ///< computes with; the sum over the CP group is the gradient
+  std::span<float> max_logits;   ///< [heads], set by forward: the same of the largest scaled score; -inf for
+                                 ///< heads that this rank does not compute with
+};
+
 class ContextParallelAttention {
  public:
   /// @param plan, kernel, transports, ledger, log  must outlive the attention
+  /// @param rule        its heads and dropout.layer are set from `plan` and `layer`
   /// @param transports  one for each of plan.communicators
-  /// @param layer       for the record
-  /// @throws std::invalid_argument if kernel and transports use different memory, or a communicator has no
-  /// transport
+  /// @param layer       for the record, and for what dropout drops
+  /// @throws std::invalid_argument if kernel and transports use different memory, a communicator has no
+  /// transport, or the softmax terms do not cover the heads
   ContextParallelAttention(const ExchangePlan& plan, const BlockRule& rule, AttentionKernel& kernel,
-                           std::vector<Transport*> transports, MemoryLedger& ledger, PhaseLog& log,
-                           int layer);
+                           std::vector<Transport*> transports, MemoryLedger& ledger, PhaseLog& log, int layer,
+                           const SoftmaxTerms& softmax = {});
 
   /// q, k, v to out and lse. Collective over the CP group.
   /// @param backward_follows  keep what backward needs
@@ -46,6 +58,7 @@ class ContextParallelAttention {
 
   const ExchangePlan& plan_;
   BlockRule rule_;
+  SoftmaxTerms softmax_;
   AttentionKernel& kernel_;
   std::vector<Transport*> transports_;
   MemoryLedger& ledger_;

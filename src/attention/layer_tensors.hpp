@@ -1,4 +1,5 @@
-/// The tensors of one layer that its caller owns: this rank's rows of q, k, v, dout, out and the gradients.
+/// The tensors of one layer that its caller owns: this rank's queries of q, dout, out and dq, and
+/// its keys of k, v, dk and dv.
 #pragma once
 
 #include <array>

@@ -53,19 +53,20 @@ ExchangePlan PlanBuilder::build() {
                     .first_kv_head = kv_heads(swap_member_).all.begin,
                     .queries_per_kv = geometry_.heads_q / geometry_.heads_kv};
 
-  const std::int64_t shard = count_of(geometry_.shards.at(static_cast<std::size_t>(cp_rank_)));
+  const std::int64_t queries = count_of(shard_of(geometry_.shards, swap_member_));
+  const std::int64_t keys = count_of(shard_of(geometry_.kv_shards, swap_member_));
   const auto known = [&](const char* name, MemoryCategory category, DataType type, std::int64_t rows,
                          std::int64_t heads_held,
                          std::int64_t dim) { array(name, category, type, rows, heads_held, dim); };
   const LayerGeometry& g = geometry_;
-  known("q", MemoryCategory::qkv, g.storage, shard, g.heads_q, g.dim_qk);
-  known("k", MemoryCategory::qkv, g.storage, shard, g.heads_kv, g.dim_qk);
-  known("v", MemoryCategory::qkv, g.storage, shard, g.heads_kv, g.dim_v);
-  known("dout", MemoryCategory::qkv, g.storage, shard, g.heads_q, g.dim_v);
-  known("out", MemoryCategory::result, g.storage, shard, g.heads_q, g.dim_v);
-  known("dq", MemoryCategory::result, g.storage, shard, g.heads_q, g.dim_qk);
-  known("dk", MemoryCategory::result, g.storage, shard, g.heads_kv, g.dim_qk);
-  known("dv", MemoryCategory::result, g.storage, shard, g.heads_kv, g.dim_v);
+  known("q", MemoryCategory::qkv, g.storage, queries, g.heads_q, g.dim_qk);
+  known("k", MemoryCategory::qkv, g.storage, keys, g.heads_kv, g.dim_qk);
+  known("v", MemoryCategory::qkv, g.storage, keys, g.heads_kv, g.dim_v);
+  known("dout", MemoryCategory::qkv, g.storage, queries, g.heads_q, g.dim_v);
+  known("out", MemoryCategory::result, g.storage, queries, g.heads_q, g.dim_v);
+  known("dq", MemoryCategory::result, g.storage, queries, g.heads_q, g.dim_qk);
+  known("dk", MemoryCategory::result, g.storage, keys, g.heads_kv, g.dim_qk);
+  known("dv", MemoryCategory::result, g.storage, keys, g.heads_kv, g.dim_v);
   known("lse", MemoryCategory::accumulator, DataType::fp32, count_of(plan_.rows), plan_.heads_q, 1);
 
   plan_forward();
@@ -95,10 +96,14 @@ ExchangePlan make_exchange_plan(const LayerGeometry& geometry, int cp_rank) {
       swap_members *= level.size;
     }
   }
-  if (ranks != static_cast<std::int64_t>(geometry.shards.size())) {
-    throw std::invalid_argument{"the level sizes make " + std::to_string(ranks) + " ranks, but there are " +
-                                std::to_string(geometry.shards.size()) + " shards"};
-  }
+  const auto check_shards = [ranks](const std::vector<PositionSet>& shards, const char* of) {
+    if (ranks != static_cast<std::int64_t>(shards.size())) {
+      throw std::invalid_argument{"the level sizes make " + std::to_string(ranks) + " ranks, but there are " +
+                                  std::to_string(shards.size()) + " shards of " + of};
+    }
+  };
+  check_shards(geometry.shards, "queries");
+  check_shards(geometry.kv_shards, "keys");
   if (swap_members > geometry.heads_q) {
     throw std::invalid_argument{std::to_string(swap_members) + " ranks swap heads, but there are only " +
                                 std::to_string(geometry.heads_q) + " query heads; at most one rank per head"};

@@ -27,8 +27,10 @@ enum class Pass : std::uint8_t { forward, backward };
 
 /// What the plan of one layer is computed from; the same on every rank of the CP group.
 struct LayerGeometry {
-  std::vector<Level> levels;        ///< inner first, sizes > 1; their product is the number of shards
-  std::vector<PositionSet> shards;  ///< tokens of each CP rank
+  std::vector<Level> levels;           ///< inner first, sizes > 1; their product is the number of shards
+  std::vector<PositionSet> shards;     ///< queries of each CP rank
+  std::vector<PositionSet> kv_shards;  ///< keys of each CP rank, in the numbering of keys; equal to `shards`
+                                       ///< where queries and keys are the same tokens
   const AttentionMask* mask = nullptr;
   std::int64_t heads_q = 1;  ///< per tensor-parallel rank
   std::int64_t heads_kv = 1;
@@ -53,7 +55,8 @@ enum KnownArray : ArrayId {
 };
 inline constexpr int known_arrays = 9;
 
-/// One array of [rows, heads, dim]; `rows` is the capacity, the largest number that any step needs.
+/// One array of [rows, heads, dim]: rows of queries (q, out, dout, dq, lse) or of keys (k, v, dk, dv). `rows`
+/// is the capacity, the largest number that any step needs.
 struct ArrayPlan {
   std::string name;
   MemoryCategory category = MemoryCategory::qkv;
@@ -203,8 +206,8 @@ struct ExchangePlan {
 /// The outermost level in which two different CP ranks differ, where a message between them is booked.
 [[nodiscard]] int outermost_difference(int cp_rank_a, int cp_rank_b, const std::vector<Level>& levels);
 
-/// @throws std::invalid_argument if the sizes do not give as many ranks as there are shards, or if there are
-/// more head swap members than query heads
+/// @throws std::invalid_argument if the sizes do not give as many ranks as there are shards of queries and of
+/// keys, or if there are more head swap members than query heads
 [[nodiscard]] ExchangePlan make_exchange_plan(const LayerGeometry& geometry, int cp_rank);
 
 /// Arrays that an instruction reads or writes.

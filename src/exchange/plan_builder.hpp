@@ -117,9 +117,11 @@ class PlanBuilder {
   void scatter(Payload payload, const std::vector<Scattered>& tensors);
   void collect(Payload payload, const std::vector<Collected>& tensors);
   Collected collected(const std::string& name, Move::Kind kind, const View& own, DataType wire, ArrayId whole,
-                      PositionSet whole_positions, const std::function<HeadRange(int member)>& heads);
+                      const std::vector<PositionSet>& shards, PositionSet whole_positions,
+                      const std::function<HeadRange(int member)>& heads);
   void collect_gradients(const View& dq, const BlockView& gradient);
-  [[nodiscard]] const PositionSet& shard_of_member(int member) const;
+  /// A member's entry of geometry_.shards or geometry_.kv_shards.
+  [[nodiscard]] const PositionSet& shard_of(const std::vector<PositionSet>& shards, int member) const;
   [[nodiscard]] HeadRange query_heads(int member) const;
   [[nodiscard]] SharedHeads kv_heads(int member) const;
   [[nodiscard]] DataType storage() const { return geometry_.storage; }

@@ -11,9 +11,10 @@ namespace hcp {
 /// A tensor of the caller on its way to the members of the head swap.
 struct PlanBuilder::Scattered {
   std::string name;
-  ArrayId whole = 0;               ///< [own rows, all heads, dim]
-  View local{};                    ///< after the swap: all rows of the group, this member's heads
-  std::vector<HeadRange> heads{};  ///< of each member
+  ArrayId whole = 0;                       ///< [own rows, all heads, dim]
+  const std::vector<PositionSet>& shards;  ///< whose rows: geometry_.shards or geometry_.kv_shards
+  View local{};                            ///< after the swap: all rows of the group, this member's heads
+  std::vector<HeadRange> heads{};          ///< of each member
 };
 
 /// A tensor on its way back: assigned, or added where several members hold a share of the same head.
@@ -23,12 +24,13 @@ struct PlanBuilder::Collected {
   View local{};       ///< rows of the group, some of this member's heads, on the wire as it is
   View own{};         ///< the same before it is rounded for the wire; what stays here does not travel
   ArrayId whole = 0;  ///< [own rows, heads, dim]
+  const std::vector<PositionSet>& shards;  ///< whose rows: geometry_.shards or geometry_.kv_shards
   PositionSet whole_positions{};
   std::vector<HeadRange> heads{};  ///< of each member, as heads of `whole`
 };
 
-const PositionSet& PlanBuilder::shard_of_member(int member) const {
-  return geometry_.shards.at(static_cast<std::size_t>(sets_.cp_rank_of(attention_rank_, member)));
+const PositionSet& PlanBuilder::shard_of(const std::vector<PositionSet>& shards, int member) const {
+  return shards.at(static_cast<std::size_t>(sets_.cp_rank_of(attention_rank_, member)));
 }
 
 HeadRange PlanBuilder::query_heads(int member) const {
@@ -62,9 +64,12 @@ void PlanBuilder::scatter(Payload payload, const std::vector<Scattered>& tensors
   current_level_ = sets_.swap_levels().back();
   current_step_ = 0;
   Transfer transfer{.communicator = communicator(sets_.swap_levels())};
-  const PositionSet& shard = shard_of_member(swap_member_);
   const auto source_of = [&](const Scattered& tensor, int member) {
-    return heads_of(tensor.whole, shard, tensor.heads.at(static_cast<std::size_t>(member)));
+    return heads_of(tensor.whole, shard_of(tensor.shards, swap_member_),
+                    tensor.heads.at(static_cast<std::size_t>(member)));
+  };
+  const auto rows_of_member = [&](const Scattered& tensor, int member) {
+    return set_intersection(shard_of(tensor.shards, member), tensor.local.positions);
   };
   std::vector<std::int64_t> packed_elements(tensors.size(), 0);
   for (const int member : other_members()) {
@@ -73,7 +78,7 @@ void PlanBuilder::scatter(Payload payload, const std::vector<Scattered>& tensors
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const Scattered& tensor = tensors[i];
       const View source = source_of(tensor, member);
-      const PositionSet rows = set_intersection(shard, tensor.local.positions);
+      const PositionSet rows = rows_of_member(tensor, swap_member_);
       const DataType type = plan_.arrays.at(static_cast<std::size_t>(tensor.whole)).type;
       const std::int64_t dim = plan_.arrays.at(static_cast<std::size_t>(tensor.whole)).dim;
       const std::int64_t end = packed_elements[i] + count_of(rows) * source.elements;
@@ -82,7 +87,7 @@ void PlanBuilder::scatter(Payload payload, const std::vector<Scattered>& tensors
       const View target = packed(packing, packed_elements[i], source.elements, rows);
       move(Move::Kind::assign, source, target, rows);
       append_rows(sent, target, rows);
-      append_rows(received, tensor.local, set_intersection(shard_of_member(member), tensor.local.positions));
+      append_rows(received, tensor.local, rows_of_member(tensor, member));
       packed_elements[i] = end;
     }
     add_swap_message(transfer.sends, member, payload, std::move(sent));
@@ -91,7 +96,7 @@ void PlanBuilder::scatter(Payload payload, const std::vector<Scattered>& tensors
   const int open = post(std::move(transfer));
   for (const Scattered& tensor : tensors) {
     move(Move::Kind::assign, source_of(tensor, swap_member_), tensor.local,
-         set_intersection(shard, tensor.local.positions));
+         rows_of_member(tensor, swap_member_));
   }
   wait(open);
 }
@@ -100,7 +105,9 @@ void PlanBuilder::collect(Payload payload, const std::vector<Collected>& tensors
   current_level_ = sets_.swap_levels().back();
   current_step_ = 1;
   Transfer transfer{.communicator = communicator(sets_.swap_levels())};
-  const PositionSet& shard = shard_of_member(swap_member_);
+  const auto rows_of_member = [&](const Collected& tensor, int member) {
+    return set_intersection(shard_of(tensor.shards, member), tensor.local.positions);
+  };
   std::vector<std::int64_t> landed_elements(tensors.size(), 0);
   std::vector<std::vector<View>> arriving(
       static_cast<std::size_t>(sets_.swap_members()));  // by member and tensor
@@ -112,7 +119,7 @@ void PlanBuilder::collect(Payload payload, const std::vector<Collected>& tensors
     std::vector<Part> received;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const Collected& tensor = tensors[i];
-      const PositionSet rows = set_intersection(shard, tensor.local.positions);
+      const PositionSet rows = rows_of_member(tensor, swap_member_);
       const DataType type = plan_.arrays.at(static_cast<std::size_t>(tensor.local.array)).type;
       const std::int64_t dim = plan_.arrays.at(static_cast<std::size_t>(tensor.local.array)).dim;
       const std::int64_t elements = tensor.heads.at(static_cast<std::size_t>(member)).count() * dim;
@@ -120,7 +127,7 @@ void PlanBuilder::collect(Payload payload, const std::vector<Collected>& tensors
       const ArrayId landing =
           array(tensor.name + " swapped back", MemoryCategory::head_scatter, type, end / dim, 1, dim);
       const View from = packed(landing, landed_elements[i], elements, rows);
-      append_rows(sent, tensor.local, set_intersection(shard_of_member(member), tensor.local.positions));
+      append_rows(sent, tensor.local, rows_of_member(tensor, member));
       append_rows(received, from, rows);
       arriving.at(static_cast<std::size_t>(member)).push_back(from);
       landed_elements[i] = end;
@@ -132,19 +139,22 @@ void PlanBuilder::collect(Payload payload, const std::vector<Collected>& tensors
   for (std::size_t member = 0; member < arriving.size(); ++member) {  // sums are in rank order
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const View target = heads_of(tensors[i].whole, tensors[i].whole_positions, tensors[i].heads[member]);
-      move(tensors[i].kind, arriving[member][i], target, set_intersection(shard, tensors[i].local.positions));
+      move(tensors[i].kind, arriving[member][i], target, rows_of_member(tensors[i], swap_member_));
     }
   }
 }
 
 PlanBuilder::Collected PlanBuilder::collected(const std::string& name, Move::Kind kind, const View& own,
-                                              DataType wire, ArrayId whole, PositionSet whole_positions,
+                                              DataType wire, ArrayId whole,
+                                              const std::vector<PositionSet>& shards,
+                                              PositionSet whole_positions,
                                               const std::function<HeadRange(int member)>& heads) {
   Collected tensor{.name = name,
                    .kind = kind,
                    .local = rounded(own, wire, name + " rounded", MemoryCategory::head_scatter),
                    .own = own,
                    .whole = whole,
+                   .shards = shards,
                    .whole_positions = std::move(whole_positions)};
   for (int member = 0; member < sets_.swap_members(); ++member) {
     tensor.heads.push_back(heads(member));
@@ -155,8 +165,8 @@ PlanBuilder::Collected PlanBuilder::collected(const std::string& name, Move::Kin
 void PlanBuilder::collect_gradients(const View& dq, const BlockView& gradient) {
   // A KV head that one member alone holds is final and travels in the storage type; a head that neighbours
   // hold too is summed here in rank order and travels in the wire type.
-  const PositionSet& shard = shard_of_member(swap_member_);
-  const PositionSet kv_shard = set_intersection(shard, gradient.positions());
+  const PositionSet& kv_shard = shard_of(geometry_.kv_shards, swap_member_);
+  const PositionSet looked_at = set_intersection(kv_shard, gradient.positions());
   const SharedHeads mine = kv_heads(swap_member_);
   const std::vector<std::int64_t> shared =
       shared_kv_heads(sets_.swap_members(), geometry_.heads_q, geometry_.heads_q / geometry_.heads_kv);
@@ -164,7 +174,8 @@ void PlanBuilder::collect_gradients(const View& dq, const BlockView& gradient) {
     return std::lower_bound(shared.begin(), shared.end(), head) - shared.begin();
   };
 
-  std::vector<Collected> tensors{collected("dq", Move::Kind::assign, dq, geometry_.storage, array_dq, shard,
+  std::vector<Collected> tensors{collected("dq", Move::Kind::assign, dq, geometry_.storage, array_dq,
+                                           geometry_.shards, shard_of(geometry_.shards, swap_member_),
                                            [&](int member) { return query_heads(member); })};
   std::vector<std::pair<ArrayId, ArrayId>> sums;  // fp32 sum of shared heads, and where it goes
   for (const auto& [name, local, whole] : {std::tuple{std::string{"dk"}, gradient.k, array_dk},
@@ -174,45 +185,48 @@ void PlanBuilder::collect_gradients(const View& dq, const BlockView& gradient) {
                       {heads.begin - mine.all.begin, heads.end - mine.all.begin});
     };
     tensors.push_back(collected(name, Move::Kind::assign, part_of(mine.final), geometry_.storage, whole,
-                                shard, [&](int member) { return kv_heads(member).final; }));
+                                geometry_.kv_shards, kv_shard,
+                                [&](int member) { return kv_heads(member).final; }));
     if (shared.empty()) {
       continue;
     }
     const std::int64_t dim = plan_.arrays.at(static_cast<std::size_t>(whole)).dim;
-    const ArrayId sum = array(name + " sum", MemoryCategory::head_scatter, DataType::fp32, count_of(kv_shard),
-                              std::ssize(shared), dim);
-    fill(sum, count_of(kv_shard), 0.0F);
+    const ArrayId sum = array(name + " sum", MemoryCategory::head_scatter, DataType::fp32,
+                              count_of(looked_at), std::ssize(shared), dim);
+    fill(sum, count_of(looked_at), 0.0F);
     sums.emplace_back(sum, whole);
     for (const bool front : {true, false}) {
       const auto run = [&](const SharedHeads& heads) { return front ? heads.front() : heads.back(); };
       tensors.push_back(collected(name + (front ? " front" : " back"), Move::Kind::add, part_of(run(mine)),
-                                  geometry_.gradient_wire, sum, kv_shard, [&](int member) -> HeadRange {
+                                  geometry_.gradient_wire, sum, geometry_.kv_shards, looked_at,
+                                  [&](int member) -> HeadRange {
                                     const HeadRange heads = run(kv_heads(member));
                                     return {place(heads.begin), place(heads.end)};
                                   }));
     }
   }
 
-  if (kv_shard != shard) {  // rows that nobody looks at
-    fill(array_dk, count_of(shard), 0.0F);
-    fill(array_dv, count_of(shard), 0.0F);
+  if (looked_at != kv_shard) {  // rows that nobody looks at
+    fill(array_dk, count_of(kv_shard), 0.0F);
+    fill(array_dv, count_of(kv_shard), 0.0F);
   }
   collect(Payload::dqkv, tensors);
   for (const auto& [sum, whole] : sums) {
     for (std::int64_t i = 0; i < std::ssize(shared); ++i) {
       const std::int64_t head = shared[static_cast<std::size_t>(i)];
-      move(Move::Kind::assign, heads_of(sum, kv_shard, {i, i + 1}), heads_of(whole, shard, {head, head + 1}),
-           kv_shard);
+      move(Move::Kind::assign, heads_of(sum, looked_at, {i, i + 1}),
+           heads_of(whole, kv_shard, {head, head + 1}), looked_at);
     }
   }
 }
 
 void PlanBuilder::plan_forward() {
   program_ = &plan_.forward;
-  const PositionSet& shard = geometry_.shards.at(static_cast<std::size_t>(cp_rank_));
+  const PositionSet& shard = shard_of(geometry_.shards, swap_member_);
+  const PositionSet& kv_shard = shard_of(geometry_.kv_shards, swap_member_);
   const PositionSet& kv_rows = sets_.kv_rows(attention_rank_);
   const std::int64_t rows = count_of(plan_.rows);
-  BlockView own{view_of(array_k, shard), view_of(array_v, shard)};
+  BlockView own{view_of(array_k, kv_shard), view_of(array_v, kv_shard)};
   if (swaps()) {
     own = kv_block("swapped ", MemoryCategory::saved, geometry_.storage, kv_rows);
     plan_.attention.q =
@@ -223,9 +237,9 @@ void PlanBuilder::plan_forward() {
       q_heads.push_back(query_heads(member));
       kv.push_back(kv_heads(member).all);
     }
-    scatter(Payload::qkv, {{"q", array_q, view_of(plan_.attention.q, plan_.rows), q_heads},
-                           {"k", array_k, own.k, kv},
-                           {"v", array_v, own.v, kv}});
+    scatter(Payload::qkv, {{"q", array_q, geometry_.shards, view_of(plan_.attention.q, plan_.rows), q_heads},
+                           {"k", array_k, geometry_.kv_shards, own.k, kv},
+                           {"v", array_v, geometry_.kv_shards, own.v, kv}});
   }
 
   const ArrayId running =
@@ -250,18 +264,20 @@ void PlanBuilder::plan_forward() {
       array("swapped out", MemoryCategory::saved, geometry_.storage, rows, plan_.heads_q, geometry_.dim_v);
   const View rounded_out = view_of(local, plan_.rows);
   move(Move::Kind::assign, result, rounded_out, plan_.rows);
-  collect(Payload::out, {collected("out", Move::Kind::assign, rounded_out, geometry_.storage, array_out,
-                                   shard, [&](int member) { return query_heads(member); })});
+  collect(Payload::out,
+          {collected("out", Move::Kind::assign, rounded_out, geometry_.storage, array_out, geometry_.shards,
+                     shard, [&](int member) { return query_heads(member); })});
 }
 
 void PlanBuilder::plan_backward() {
   program_ = &plan_.backward;
   current_level_ = -1;
   current_step_ = 0;
-  const PositionSet& shard = geometry_.shards.at(static_cast<std::size_t>(cp_rank_));
+  const PositionSet& shard = shard_of(geometry_.shards, swap_member_);
+  const PositionSet& kv_shard = shard_of(geometry_.kv_shards, swap_member_);
   const PositionSet& kv_rows = sets_.kv_rows(attention_rank_);
   const std::int64_t rows = count_of(plan_.rows);
-  BlockView own{view_of(array_k, shard), view_of(array_v, shard)};
+  BlockView own{view_of(array_k, kv_shard), view_of(array_v, kv_shard)};
   ArrayId out = array_out;
   if (swaps()) {
     own = kv_block("swapped ", MemoryCategory::saved, geometry_.storage, kv_rows);
@@ -269,7 +285,7 @@ void PlanBuilder::plan_backward() {
         array("swapped out", MemoryCategory::saved, geometry_.storage, rows, plan_.heads_q, geometry_.dim_v);
     plan_.attention.dout = array("swapped dout", MemoryCategory::head_scatter, geometry_.storage, rows,
                                  plan_.heads_q, geometry_.dim_v);
-    Scattered dout{"dout", array_dout, view_of(plan_.attention.dout, plan_.rows), {}};
+    Scattered dout{"dout", array_dout, geometry_.shards, view_of(plan_.attention.dout, plan_.rows), {}};
     for (int member = 0; member < sets_.swap_members(); ++member) {
       dout.heads.push_back(query_heads(member));
     }
@@ -292,7 +308,7 @@ void PlanBuilder::plan_backward() {
     return;
   }
   move(Move::Kind::assign, dq, view_of(array_dq, shard), shard);
-  move(Move::Kind::assign, gradient, {view_of(array_dk, shard), view_of(array_dv, shard)}, shard);
+  move(Move::Kind::assign, gradient, {view_of(array_dk, kv_shard), view_of(array_dv, kv_shard)}, kv_shard);
 }
 
 }  // namespace hcp

@@ -30,8 +30,10 @@ VisitGeometry::VisitGeometry(const LayerGeometry& geometry) : geometry_{geometry
   }
 
   std::vector<std::vector<PositionRange>> rows(index(attention_ranks_));
+  std::vector<std::vector<PositionRange>> kv_rows(index(attention_ranks_));
   for (int rank = 0; rank < static_cast<int>(geometry.shards.size()); ++rank) {
     append(rows[index(attention_rank_of(rank))], geometry.shards[index(rank)]);
+    append(kv_rows[index(attention_rank_of(rank))], geometry.kv_shards[index(rank)]);
   }
   std::vector<PositionRange> everything;
   std::vector<PositionSet> looked_at;
@@ -41,8 +43,9 @@ VisitGeometry::VisitGeometry(const LayerGeometry& geometry) : geometry_{geometry
     append(everything, looked_at.back());
   }
   const PositionSet looked_at_by_anyone = union_of(std::move(everything));
-  for (const PositionSet& own : rows_) {
-    kv_rows_.push_back(swap_members_ > 1 ? set_intersection(own, looked_at_by_anyone) : own);
+  for (auto& ranges : kv_rows) {
+    PositionSet own = union_of(std::move(ranges));
+    kv_rows_.push_back(swap_members_ > 1 ? set_intersection(own, looked_at_by_anyone) : std::move(own));
   }
 
   for (int level = 0; level < static_cast<int>(visit_levels_.size()); ++level) {

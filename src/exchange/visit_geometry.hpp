@@ -1,5 +1,5 @@
-/// Which rows of keys every rank holds, needs and is lent: the sets behind an exchange plan. No messages, no
-/// buffers.
+/// Which rows of keys every rank holds, needs and is lent: the sets behind an exchange plan. Queries and keys
+/// are numbered apart, and may be different tokens. No messages, no buffers.
 ///
 /// The a2a levels of a scheme join into one head swap; the others nest. An "attention rank" is a rank seen
 /// through the digits of those other levels only: members of one head swap share it, they hold the same rows
@@ -28,9 +28,10 @@ class VisitGeometry {
   [[nodiscard]] int digit(int attention_rank, int visit_level) const;
   [[nodiscard]] int with_digit(int attention_rank, int visit_level, int digit) const;
 
-  /// Query rows of an attention rank: the union of its members' shards.
+  /// Query rows of an attention rank: the union of its members' shards of queries.
   [[nodiscard]] const PositionSet& rows(int attention_rank) const { return rows_[index(attention_rank)]; }
-  /// Key rows of an attention rank. After a head swap, only those that somebody in the CP group looks at.
+  /// Key rows of an attention rank: the union of its members' shards of keys. After a head swap, only those
+  /// that somebody in the CP group looks at.
   [[nodiscard]] const PositionSet& kv_rows(int attention_rank) const {
     return kv_rows_[index(attention_rank)];
   }
@@ -40,7 +41,7 @@ class VisitGeometry {
 
   /// The rows of the block that an attention rank lends to the levels below `visit_level`, when the levels
   /// from there outwards stand at `steps` (one entry per visit level; entries of gathering levels do not
-  /// matter). visit_level = visit_levels().size() gives the rank's own rows.
+  /// matter). visit_level = visit_levels().size() gives the rank's own key rows.
   [[nodiscard]] PositionSet lent(int visit_level, int attention_rank, const std::vector<int>& steps) const;
 
  private:

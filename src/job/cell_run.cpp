@@ -1,5 +1,6 @@
 #include "src/job/cell_run.hpp"
 
+#include "src/job/input.hpp"
 #include "topology/level_digits.hpp"
 
 namespace hcp {
@@ -31,6 +32,15 @@ void add(TrafficLedger& sum, const TrafficLedger& ledger) {
 CellRun::CellRun(const JobConfig& config, const JobPlan& plan, HierarchicalCommunicators& communicators,
                  std::unique_ptr<AttentionKernel> kernel, const TransportFactory& make_transport)
     : plan_{plan},
+      document_offsets_{plan.shape().document_offsets()},
+      kv_document_offsets_{plan.shape().kv_document_offsets()},
+      dropout_{.probability = config.attention_dropout,
+               .seed = config.seed,
+               .layer = 0,
+               .first_head = communicators.coordinates().tp * plan.query_heads(),
+               .query_offsets = document_offsets_,
+               .key_offsets = kv_document_offsets_,
+               .documents_per_row = std::ssize(plan.shape().doc_lengths)},
       passes_{config.pass},
       work_{work_of(config)},
       cp_rank_{communicators.cp_rank()},
@@ -44,7 +54,8 @@ CellRun::CellRun(const JobConfig& config, const JobPlan& plan, HierarchicalCommu
     }
     exchanges_.push_back(std::move(exchange));
   }
-  const BlockRule rule{.mask = &plan.mask(), .heads = {}, .softmax_scale = plan.shape().softmax_scale()};
+  const BlockRule rule{
+      .mask = &plan.mask(), .heads = {}, .softmax_scale = plan.shape().softmax_scale(), .dropout = dropout_};
   for (int layer = 0; layer < plan.layers(); ++layer) {
     Exchange& exchange = exchanges_.at(static_cast<std::size_t>(plan.scheme_of_layer(layer)));
     std::vector<Transport*> transports;
@@ -52,9 +63,34 @@ CellRun::CellRun(const JobConfig& config, const JobPlan& plan, HierarchicalCommu
       transports.push_back(transport.get());
     }
     tensors_.emplace_back(exchange.plan, passes_, memory_);
+    softmax_.push_back(make_softmax(config, layer, dropout_.first_head, plan.query_heads()));
     layers_.push_back(std::make_unique<ContextParallelAttention>(
-        exchange.plan, rule, *kernel_, std::move(transports), memory_, log_, layer));
+        exchange.plan, rule, *kernel_, std::move(transports), memory_, log_, layer, softmax_.back().terms));
   }
+}
+
+CellRun::Softmax CellRun::make_softmax(const JobConfig& config, int layer, std::int64_t first_head,
+                                       std::int64_t heads) {
+  Softmax softmax;
+  const auto count = static_cast<std::size_t>(heads);
+  if (config.softmax_type == SoftmaxType::off_by_one) {
+    softmax.sinks.assign(count, 0.0F);
+  } else if (config.softmax_type == SoftmaxType::learnable) {
+    softmax.sinks = synthetic_sinks(config.seed, layer, first_head, heads);
+    softmax.dsinks.assign(count, 0.0F);
+  }
+  if (config.return_max_logit) {
+    softmax.max_logits.assign(count, 0.0F);
+  }
+  // The memory of a vector stays where it is when the vector moves.
+  softmax.terms = {.sinks = softmax.sinks, .dsinks = softmax.dsinks, .max_logits = softmax.max_logits};
+  return softmax;
+}
+
+Dropout CellRun::dropout(int layer) const {
+  Dropout dropout = dropout_;
+  dropout.layer = layer;
+  return dropout;
 }
 
 void CellRun::forward(const PhaseObserver& observe) {

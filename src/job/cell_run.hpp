@@ -35,9 +35,17 @@ class CellRun {
   [[nodiscard]] const LayerTensors& tensors(int layer) const {
     return tensors_.at(static_cast<std::size_t>(layer));
   }
+  /// What the softmax of a layer takes and gave, [query heads of the tensor-parallel rank] each.
+  [[nodiscard]] const SoftmaxTerms& softmax(int layer) const {
+    return softmax_.at(static_cast<std::size_t>(layer)).terms;
+  }
+  [[nodiscard]] Dropout dropout(int layer) const;
   [[nodiscard]] const ExchangePlan& exchange(int layer) const;
   [[nodiscard]] const PositionSet& shard() const {
     return plan_.shards().at(static_cast<std::size_t>(cp_rank_));
+  }
+  [[nodiscard]] const PositionSet& kv_shard() const {
+    return plan_.kv_shards().at(static_cast<std::size_t>(cp_rank_));
   }
   [[nodiscard]] MemoryLedger& memory() { return memory_; }
   [[nodiscard]] PhaseLog& log() { return log_; }
@@ -62,7 +70,21 @@ class CellRun {
     std::vector<std::unique_ptr<Transport>> transports;
   };
 
+  /// The memory of SoftmaxTerms.
+  struct Softmax {
+    std::vector<float> sinks;
+    std::vector<float> dsinks;
+    std::vector<float> max_logits;
+    SoftmaxTerms terms{};
+  };
+  [[nodiscard]] static Softmax make_softmax(const JobConfig& config, int layer, std::int64_t first_head,
+                                            std::int64_t heads);
+
   const JobPlan& plan_;
+  std::vector<std::int64_t> document_offsets_;  ///< of queries; dropout looks into both
+  std::vector<std::int64_t> kv_document_offsets_;
+  Dropout dropout_;
+  std::vector<Softmax> softmax_;  ///< by layer
   PassSelection passes_;
   Work work_;
   int cp_rank_;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "src/job/mask_options.hpp"
 #include "src/job/problem_shape.hpp"
 
 namespace hcp {
@@ -36,6 +37,14 @@ void check_schemes(const JobConfig& config, int cp_size) {
   }
   for (const std::vector<Algorithm>& algorithms : config.cp_comm_type) {
     check_scheme(algorithms, cp_size, config.hierarchical_context_parallel_sizes);
+  }
+}
+
+void check_partition(const JobConfig& config) {
+  if (config.stripe_size && config.cp_partition != Partition::striped) {
+    throw std::invalid_argument{
+        "--stripe-size " + std::to_string(*config.stripe_size) + " means nothing with --cp-partition " +
+        std::string{name_of(config.cp_partition)} + "; leave it out, or use --cp-partition striped"};
   }
 }
 
@@ -106,8 +115,10 @@ int planned_world_size(const JobConfig& config) {
 void validate(const JobConfig& config, int world_size) {
   const int cp_size = grid_sizes(config, world_size).cp;
   check_schemes(config, cp_size);
+  check_partition(config);
   check_back_end(config, cp_size);
   check_measurement(config);
+  check_mask_options(config);
   if (!config.qkv) {
     check_head_swaps(config, cp_size, shape_from_options(config).query_heads);
   }

@@ -1,12 +1,14 @@
 /// Where the values of q, k, v and dout come from: computed from a seed, or read from an HDF5 file.
 ///
-/// A value depends on the global token and head alone, so that every number of ranks gets the same problem,
-/// and any rank can compute or read again what another one holds.
+/// A value depends on the global token (of the queries for q and dout, of the keys for k and v) and head
+/// alone, so that every number of ranks gets the same problem, and any rank can compute or read again what
+/// another one holds.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/position_ranges.hpp"
 #include "kernels/tensor.hpp"
@@ -46,15 +48,20 @@ class InputSource {
 /// @source Steele, Lea and Flood 2014, doi:10.1145/2660193.2660195 (splitmix64, the hash)
 [[nodiscard]] std::unique_ptr<InputSource> make_synthetic_input(std::uint64_t seed);
 
-/// An input file and the shape it describes: one row, doc_lengths empty where the file has none.
+/// Learnable sinks of the query heads from `first_head` on, [heads]; distributed as the values above.
+[[nodiscard]] std::vector<float> synthetic_sinks(std::uint64_t seed, int layer, std::int64_t first_head,
+                                                 std::int64_t heads);
+
+/// An input file and the shape it describes: one row, doc_lengths and kv_doc_lengths empty where the file has
+/// none.
 struct InputFile {
   ProblemShape shape;
   std::unique_ptr<InputSource> source;
 };
 
-/// Opens an HDF5 file with the datasets q [tokens, heads, dim], k [tokens, kv heads, dim], v [tokens, kv
-/// heads, v dim], and perhaps doc_lengths [documents], out and dout [tokens, heads, v dim]; floating point of
-/// 2 or 4 bytes, doc_lengths integer.
+/// Opens an HDF5 file with the datasets q [tokens, heads, dim], k [kv tokens, kv heads, dim], v [kv tokens,
+/// kv heads, v dim], and perhaps doc_lengths and kv_doc_lengths [documents], out and dout [tokens, heads, v
+/// dim]; floating point of 2 or 4 bytes, lengths integer.
 ///
 /// @param seed of dout, where the file has none
 /// @throws std::invalid_argument if the file is missing, truncated or not HDF5, or a dataset is missing or

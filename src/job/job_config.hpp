@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/attention_mask.hpp"
 #include "kernels/data_type.hpp"
 #include "src/exchange/plan_memory.hpp"
 #include "src/exchange/scheme.hpp"
@@ -22,9 +23,40 @@
 
 namespace hcp {
 
-enum class MaskType : std::uint8_t { no_mask, causal };
-inline constexpr ChoiceNames<MaskType, 2> mask_type_names{
-    {{"no_mask", MaskType::no_mask}, {"causal", MaskType::causal}}};
+/// Which keys of its document a query sees; each is a factory of AttentionMask.
+enum class MaskType : std::uint8_t {
+  no_mask,
+  causal,
+  causal_bottom_right,
+  sliding_window,
+  padding,
+  padding_causal,
+  prefix_lm,
+  block_causal,
+  block_diffusion,
+  intervals,  ///< read from a file
+};
+inline constexpr ChoiceNames<MaskType, 10> mask_type_names{
+    {{"no_mask", MaskType::no_mask},
+     {"causal", MaskType::causal},
+     {"causal_bottom_right", MaskType::causal_bottom_right},
+     {"sliding_window", MaskType::sliding_window},
+     {"padding", MaskType::padding},
+     {"padding_causal", MaskType::padding_causal},
+     {"prefix_lm", MaskType::prefix_lm},
+     {"block_causal", MaskType::block_causal},
+     {"block_diffusion", MaskType::block_diffusion},
+     {"intervals", MaskType::intervals}}};
+
+/// What the softmax of a query sums over besides the keys it sees: one more logit per head, with the value 0.
+enum class SoftmaxType : std::uint8_t {
+  vanilla,     ///< nothing
+  off_by_one,  ///< the logit 0
+  learnable,   ///< a sink, with its gradient
+};
+inline constexpr ChoiceNames<SoftmaxType, 3> softmax_type_names{{{"vanilla", SoftmaxType::vanilla},
+                                                                 {"off-by-one", SoftmaxType::off_by_one},
+                                                                 {"learnable", SoftmaxType::learnable}}};
 
 enum class KernelChoice : std::uint8_t {
   back_end,  ///< the back end's own
@@ -61,18 +93,31 @@ inline constexpr int most_threads_per_rank = 1024;
 
 struct JobConfig {
   // The problem
-  std::optional<std::int64_t> seq_length;  ///< tokens of one row
-  std::int64_t micro_batch_size = 1;       ///< rows packed one after the other
-  std::vector<std::int64_t> doc_lengths;   ///< of one row; empty: one document
+  std::optional<std::int64_t> seq_length;     ///< tokens of one row
+  std::int64_t micro_batch_size = 1;          ///< rows packed one after the other
+  std::vector<std::int64_t> doc_lengths;      ///< of one row; empty: one document
+  std::optional<std::int64_t> kv_seq_length;  ///< keys of one row; empty: the queries' tokens
+  std::vector<std::int64_t> kv_doc_lengths;   ///< of one row; empty: as for queries
   std::optional<std::int64_t> num_attention_heads;
   std::optional<std::int64_t> num_query_groups;  ///< KV heads; empty: as many as query heads
   std::optional<std::int64_t> kv_channels;       ///< head dimension of q and k
   std::optional<std::int64_t> v_channels;        ///< head dimension of v; empty: kv_channels
   int num_layers = 1;                            ///< attention layers in sequence
-  MaskType attention_mask_type = MaskType::no_mask;
+  std::optional<float> softmax_scale;            ///< empty: 1 / sqrt(kv_channels)
+  SoftmaxType softmax_type = SoftmaxType::vanilla;
+  bool return_max_logit = false;    ///< the largest scaled score of each head
+  double attention_dropout = 0;     ///< probability
   DataType dtype = DataType::fp32;  ///< of q, k, v, out and their gradients in memory
   std::optional<std::string> qkv;   ///< HDF5 file with the input; empty: synthetic values
   std::uint64_t seed = 0;           ///< of the synthetic values
+
+  // The mask
+  MaskType attention_mask_type = MaskType::no_mask;
+  std::optional<Window> window_size;
+  std::vector<std::int64_t> doc_valid_lengths;  ///< of each document of one row, the rest is padding
+  std::vector<std::int64_t> prefix_lengths;     ///< of each document of one row
+  std::optional<std::int64_t> mask_block_size;
+  std::optional<std::string> mask_file;  ///< HDF5 file with the dataset intervals
 
   // The ranks
   std::optional<int> context_parallel_size;  ///< empty: world / (tensor · pipeline)
@@ -82,6 +127,7 @@ struct JobConfig {
   /// [layers], or one for all of them.
   std::vector<std::vector<Algorithm>> cp_comm_type{{Algorithm::p2p, Algorithm::a2a}};
   Partition cp_partition = Partition::zigzag;
+  std::optional<std::int64_t> stripe_size;  ///< tokens, of the striped partition; empty: 1
   std::optional<int> simulate_ranks_per_node;
   DataType grad_comm_dtype = DataType::fp32;  ///< of gradients that the receiver still sums
   BackendChoice backend = BackendChoice::automatic;

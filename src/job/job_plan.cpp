@@ -3,20 +3,17 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/exchange/balanced_pieces.hpp"
+#include "src/job/mask_options.hpp"
 #include "topology/level_digits.hpp"
 
 namespace hcp {
 namespace {
 
-AttentionMask mask_of(MaskType type, const ProblemShape& shape) {
-  const std::vector<std::int64_t> offsets = shape.document_offsets();
-  return type == MaskType::causal ? AttentionMask::causal(offsets) : AttentionMask::no_mask(offsets);
-}
-
-std::vector<std::int64_t> all_documents(const ProblemShape& shape) {
+std::vector<std::int64_t> all_documents(const std::vector<std::int64_t>& of_row, std::int64_t rows) {
   std::vector<std::int64_t> lengths;
-  for (std::int64_t row = 0; row < shape.micro_batch_size; ++row) {
-    lengths.insert(lengths.end(), shape.doc_lengths.begin(), shape.doc_lengths.end());
+  for (std::int64_t row = 0; row < rows; ++row) {
+    lengths.insert(lengths.end(), of_row.begin(), of_row.end());
   }
   return lengths;
 }
@@ -30,8 +27,8 @@ std::vector<int> sizes_of(const Scheme& scheme) {
 }
 
 /// One numbering per run: that of the first scheme that swaps heads; without one it is the CP rank.
-std::vector<PositionSet> deal(Partition partition, const ProblemShape& shape, int cp,
-                              const std::vector<ResolvedScheme>& schemes) {
+std::vector<PositionSet> deal(const SequencePartition& shards, const std::vector<ResolvedScheme>& schemes) {
+  const int cp = shards.shards();
   std::vector<int> sizes{cp};
   std::vector<int> swaps;
   for (const ResolvedScheme& scheme : schemes) {
@@ -46,7 +43,6 @@ std::vector<PositionSet> deal(Partition partition, const ProblemShape& shape, in
     }
     break;
   }
-  const SequencePartition shards{partition, all_documents(shape), cp};
   std::vector<PositionSet> dealt;
   for (int rank = 0; rank < cp; ++rank) {
     PositionSet positions;
@@ -58,11 +54,32 @@ std::vector<PositionSet> deal(Partition partition, const ProblemShape& shape, in
   return dealt;
 }
 
+SequencePartition partition_of_queries(const JobConfig& config, const ProblemShape& shape,
+                                       const AttentionMask& mask, int cp) {
+  const std::vector<std::int64_t> documents = all_documents(shape.doc_lengths, shape.micro_batch_size);
+  PartitionOptions options{.stripe_size = config.stripe_size.value_or(1)};
+  if (config.cp_partition == Partition::balanced) {
+    options.pieces = balanced_pieces(mask, documents, cp);
+  }
+  return {config.cp_partition, documents, cp, options};
+}
+
+/// Keys that are not the queries' tokens make no work of their own: where queries are balanced by work, they
+/// only have to be even.
+SequencePartition partition_of_other_keys(const JobConfig& config, const ProblemShape& shape, int cp) {
+  const Partition partition =
+      config.cp_partition == Partition::balanced ? Partition::contiguous : config.cp_partition;
+  return {partition,
+          all_documents(shape.kv_doc_lengths, shape.micro_batch_size),
+          cp,
+          {.stripe_size = config.stripe_size.value_or(1)}};
+}
+
 }  // namespace
 
 JobPlan::JobPlan(const JobConfig& config, const ProblemShape& shape, const NodeLayout& layout,
                  const GridSizes& sizes)
-    : shape_{shape}, layout_{layout}, grid_{sizes}, mask_{mask_of(config.attention_mask_type, shape)} {
+    : shape_{shape}, layout_{layout}, grid_{sizes}, mask_{mask_of(config, shape)} {
   for (int layer = 0; layer < config.num_layers; ++layer) {
     const std::vector<Algorithm>& algorithms = config.scheme_of_layer(layer);
     std::optional<CpNodes> nodes;
@@ -81,10 +98,14 @@ JobPlan::JobPlan(const JobConfig& config, const ProblemShape& shape, const NodeL
       schemes_.push_back(std::move(scheme));
     }
   }
-  shards_ = deal(config.cp_partition, shape_, sizes.cp, schemes_);
+  shards_ = deal(partition_of_queries(config, shape_, mask_, sizes.cp), schemes_);
+  kv_shards_ = shape_.kv_doc_lengths == shape_.doc_lengths
+                   ? shards_
+                   : deal(partition_of_other_keys(config, shape_, sizes.cp), schemes_);
   for (const ResolvedScheme& scheme : schemes_) {
     geometries_.push_back({.levels = scheme.effective.levels,
                            .shards = shards_,
+                           .kv_shards = kv_shards_,
                            .mask = &mask_,
                            .heads_q = query_heads(),
                            .heads_kv = kv_heads(),

@@ -17,7 +17,8 @@ namespace hcp {
 
 class JobPlan {
  public:
-  /// @throws std::invalid_argument if a scheme does not fit the ranks, the nodes or the heads
+  /// @throws std::invalid_argument if a scheme does not fit the ranks, the nodes or the heads, or the mask
+  /// cannot be made
   JobPlan(const JobConfig& config, const ProblemShape& shape, const NodeLayout& layout,
           const GridSizes& sizes);
   JobPlan(const JobPlan&) = delete;
@@ -40,7 +41,8 @@ class JobPlan {
   [[nodiscard]] const LayerGeometry& geometry(int scheme) const {
     return geometries_.at(static_cast<std::size_t>(scheme));
   }
-  [[nodiscard]] const std::vector<PositionSet>& shards() const { return shards_; }  ///< by CP rank
+  [[nodiscard]] const std::vector<PositionSet>& shards() const { return shards_; }        ///< by CP rank
+  [[nodiscard]] const std::vector<PositionSet>& kv_shards() const { return kv_shards_; }  ///< of keys
 
   /// Heads of one tensor-parallel rank.
   [[nodiscard]] std::int64_t query_heads() const;
@@ -63,6 +65,7 @@ class JobPlan {
   std::vector<ResolvedScheme> schemes_;
   std::vector<int> scheme_of_layer_;
   std::vector<PositionSet> shards_;
+  std::vector<PositionSet> kv_shards_;
   std::vector<LayerGeometry> geometries_;
   std::int64_t area_ = 0;
 };

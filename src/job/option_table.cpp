@@ -1,121 +1,10 @@
 #include "src/job/option_table.hpp"
 
-#include <charconv>
-#include <limits>
-
 #include "src/exchange/nearest_name.hpp"
+#include "src/job/option_kinds.hpp"
 
 namespace hcp {
 namespace {
-
-template <typename Member>
-struct NumberIn {
-  using Type = Member;
-};
-template <typename Number>
-struct NumberIn<std::optional<Number>> {
-  using Type = Number;
-};
-
-template <typename Value>
-std::optional<std::string> number_text(const std::optional<Value>& value) {
-  return value ? std::optional{std::to_string(*value)} : std::nullopt;
-}
-
-/// The largest number that fits in a member and in 64 signed bits.
-template <typename Member>
-constexpr std::int64_t largest_of = sizeof(typename NumberIn<Member>::Type) < sizeof(std::int64_t)
-                                        ? std::int64_t{std::numeric_limits<int>::max()}
-                                        : std::numeric_limits<std::int64_t>::max();
-
-/// A whole number from `lowest` to `highest`, kept in a member that may be optional.
-template <typename Member>
-Option number_option(std::string name, std::int64_t lowest, Member JobConfig::*member, std::string help,
-                     std::int64_t highest = largest_of<Member>) {
-  using Number = typename NumberIn<Member>::Type;
-  return {.name = std::move(name),
-          .kind = OptionKind::single,
-          .value_name = "N",
-          .help = std::move(help),
-          .set =
-              [=](JobConfig& config, const std::string& text) {
-                config.*member = static_cast<Number>(parse_whole_number(text, lowest, highest));
-              },
-          .get = [=](const JobConfig& config) { return number_text(std::optional<Number>{config.*member}); }};
-}
-
-template <typename Choice, std::size_t Count>
-Option choice_option(std::string name, const ChoiceNames<Choice, Count>& names, Choice JobConfig::*member,
-                     std::string help) {
-  std::string value_name;
-  for (const auto& [choice_name, choice] : names) {
-    value_name += (value_name.empty() ? "" : "|") + std::string{choice_name};
-  }
-  return {
-      .name = std::move(name),
-      .kind = OptionKind::single,
-      .value_name = std::move(value_name),
-      .help = std::move(help),
-      .set = [=](JobConfig& config, const std::string& text) { config.*member = parse_choice(text, names); },
-      .get = [=](const JobConfig& config) { return std::string{name_in(names, config.*member)}; }};
-}
-
-Option data_type_option(std::string name, DataType JobConfig::*member, std::string help) {
-  return choice_option(std::move(name),
-                       ChoiceNames<DataType, 3>{
-                           {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}, {"fp16", DataType::fp16}}},
-                       member, std::move(help));
-}
-
-/// Whole numbers of at least `lowest`.
-template <typename Number>
-Option number_list_option(std::string name, std::int64_t lowest, std::vector<Number> JobConfig::*member,
-                          std::string help) {
-  return {.name = std::move(name),
-          .kind = OptionKind::list,
-          .value_name = "N,N,...",
-          .help = std::move(help),
-          .set =
-              [=](JobConfig& config, const std::string& text) {
-                (config.*member).clear();
-                for (const std::string& part : split_list(text)) {
-                  const std::int64_t value =
-                      parse_whole_number(part, lowest, std::int64_t{std::numeric_limits<Number>::max()});
-                  (config.*member).push_back(static_cast<Number>(value));
-                }
-              },
-          .get = [=](const JobConfig& config) -> std::optional<std::string> {
-            std::vector<std::string> parts;
-            for (const Number value : config.*member) {
-              parts.push_back(std::to_string(value));
-            }
-            return parts.empty() ? std::nullopt : std::optional{join_list(parts)};
-          }};
-}
-
-Option flag_option(std::string name, bool JobConfig::*member, std::string help) {
-  return {.name = std::move(name),
-          .kind = OptionKind::flag,
-          .value_name = "",
-          .help = std::move(help),
-          .set = [=](JobConfig& config, const std::string& text) { config.*member = parse_flag(text); },
-          .get = [=](const JobConfig& config) { return std::string{config.*member ? "true" : "false"}; }};
-}
-
-Option file_option(std::string name, std::optional<std::string> JobConfig::*member, std::string help) {
-  return {.name = std::move(name),
-          .kind = OptionKind::single,
-          .value_name = "FILE",
-          .help = std::move(help),
-          .set =
-              [=](JobConfig& config, const std::string& text) {
-                if (text.empty()) {
-                  throw std::invalid_argument{"the name of a file is missing"};
-                }
-                config.*member = text;
-              },
-          .get = [=](const JobConfig& config) { return config.*member; }};
-}
 
 Option cp_comm_type_option() {
   return {.name = "cp-comm-type",
@@ -145,10 +34,14 @@ Option cp_comm_type_option() {
 Option cp_partition_option() {
   return choice_option(
       "cp-partition",
-      ChoiceNames<Partition, 2>{{{"zigzag", Partition::zigzag}, {"contiguous", Partition::contiguous}}},
+      ChoiceNames<Partition, 4>{{{"zigzag", Partition::zigzag},
+                                 {"contiguous", Partition::contiguous},
+                                 {"striped", Partition::striped},
+                                 {"balanced", Partition::balanced}}},
       &JobConfig::cp_partition,
-      "how tokens are dealt to ranks: two chunks per document, which balances causal masks, "
-      "or one run of the whole row (default zigzag)");
+      "how tokens are dealt to ranks: two chunks per document, which balances causal masks; one run of all "
+      "tokens; stripes in turn; or whole short documents and pieces of long ones by the keys that they see "
+      "(default zigzag)");
 }
 
 Option timeout_option() {
@@ -158,13 +51,68 @@ Option timeout_option() {
           .help = "a step of the exchange that takes longer ends the job with exit status 3 (default 300)",
           .set = [](JobConfig& config,
                     const std::string& text) { config.timeout = parse_positive_seconds(text); },
-          .get =
-              [](const JobConfig& config) {
-                std::array<char, 32> text{};
-                const auto [end, error] =
-                    std::to_chars(text.data(), text.data() + text.size(), config.timeout);
-                return std::string{text.data(), end};
-              }};
+          .get = [](const JobConfig& config) { return shortest_text(config.timeout); }};
+}
+
+Option softmax_scale_option() {
+  return {.name = "softmax-scale",
+          .kind = OptionKind::single,
+          .value_name = "X",
+          .help = "what scores are multiplied by (default 1 / sqrt(kv-channels))",
+          .set = [](JobConfig& config,
+                    const std::string& text) { config.softmax_scale = parse_positive_number(text); },
+          .get = [](const JobConfig& config) -> std::optional<std::string> {
+            return config.softmax_scale ? std::optional{shortest_text(*config.softmax_scale)} : std::nullopt;
+          }};
+}
+
+Option attention_dropout_option() {
+  return {.name = "attention-dropout",
+          .kind = OptionKind::single,
+          .value_name = "P",
+          .help =
+              "probability that an element of the softmax is dropped; which ones depends on seed, layer, "
+              "document, head, query and key alone (default 0)",
+          .set = [](JobConfig& config,
+                    const std::string& text) { config.attention_dropout = parse_probability(text); },
+          .get = [](const JobConfig& config) { return shortest_text(config.attention_dropout); }};
+}
+
+Option attention_mask_type_option() {
+  Option option = choice_option("attention-mask-type", mask_type_names, &JobConfig::attention_mask_type,
+                                "which keys of its document a query sees: ");
+  for (const auto& [name, type] : mask_type_names) {
+    option.help += std::string{name} + ", ";
+  }
+  option.help += "the last one read from mask-file (default no_mask)";
+  option.value_name = "MASK";
+  return option;
+}
+
+Option window_size_option() {
+  return {
+      .name = "window-size",
+      .kind = OptionKind::list,
+      .value_name = "LEFT,RIGHT",
+      .help =
+          "keys before and after its own place that a query sees, -1 for all; for sliding_window, and with "
+          "RIGHT 0 or -1 for causal and causal_bottom_right",
+      .set =
+          [](JobConfig& config, const std::string& text) {
+            const std::vector<std::string> parts = split_list(text);
+            if (parts.size() != 2) {
+              throw std::invalid_argument{std::to_string(parts.size()) +
+                                          " numbers; a window is two, LEFT,RIGHT"};
+            }
+            config.window_size = Window{parse_whole_number(parts[0], -1), parse_whole_number(parts[1], -1)};
+          },
+      .get = [](const JobConfig& config) -> std::optional<std::string> {
+        if (!config.window_size) {
+          return std::nullopt;
+        }
+        return join_list(
+            {std::to_string(config.window_size->left), std::to_string(config.window_size->right)});
+      }};
 }
 
 OptionGroup problem_options() {
@@ -176,6 +124,13 @@ OptionGroup problem_options() {
        number_list_option("doc-lengths", 0, &JobConfig::doc_lengths,
                           "tokens of each document of one row, which see no other document (default one "
                           "document of seq-length)"),
+       number_option("kv-seq-length", 1, &JobConfig::kv_seq_length,
+                     "tokens of one row of keys and values, where they are others than those of the queries "
+                     "(default seq-length)"),
+       number_list_option(
+           "kv-doc-lengths", 0, &JobConfig::kv_doc_lengths,
+           "keys of each document of one row, as many documents as the queries have (default as "
+           "for the queries)"),
        number_option("num-attention-heads", 1, &JobConfig::num_attention_heads, "query heads"),
        number_option("num-query-groups", 1, &JobConfig::num_query_groups,
                      "key and value heads (default as many as query heads)"),
@@ -184,13 +139,35 @@ OptionGroup problem_options() {
        number_option("v-channels", 1, &JobConfig::v_channels,
                      "head dimension of values (default kv-channels)"),
        number_option("num-layers", 1, &JobConfig::num_layers, "attention layers in sequence (default 1)"),
-       choice_option("attention-mask-type", mask_type_names, &JobConfig::attention_mask_type,
-                     "which keys of its document a token sees (default no_mask)"),
+       softmax_scale_option(),
+       choice_option(
+           "softmax-type", softmax_type_names, &JobConfig::softmax_type,
+           "what the softmax sums over besides the keys: nothing, a logit 0, or a sink per head, which "
+           "is learnt (default vanilla)"),
+       flag_option("return-max-logit", &JobConfig::return_max_logit,
+                   "print the largest scaled score of each head"),
+       attention_dropout_option(),
        data_type_option("dtype", &JobConfig::dtype, "element type in memory (default fp32)"),
        file_option("qkv", &JobConfig::qkv,
-                   "HDF5 file with q, k, v [tokens, heads, channels] and optionally doc_lengths, out, dout; "
-                   "it says the sizes above (default synthetic values)"),
+                   "HDF5 file with q, k, v [tokens, heads, channels] and optionally doc_lengths, "
+                   "kv_doc_lengths, out, dout; it says the sizes above (default synthetic values)"),
        number_option("seed", 0, &JobConfig::seed, "of the synthetic values (default 0)")}};
+}
+
+OptionGroup mask_options() {
+  return {
+      "The mask",
+      {attention_mask_type_option(), window_size_option(),
+       number_list_option("doc-valid-lengths", 0, &JobConfig::doc_valid_lengths,
+                          "for padding and padding_causal: tokens of each document of one row before its "
+                          "padding"),
+       number_list_option("prefix-lengths", 0, &JobConfig::prefix_lengths,
+                          "for prefix_lm: first keys of each document of one row that all of it sees"),
+       number_option("mask-block-size", 1, &JobConfig::mask_block_size,
+                     "for block_causal and block_diffusion: tokens of a block"),
+       file_option("mask-file", &JobConfig::mask_file,
+                   "for intervals: HDF5 file with the dataset intervals [queries of one row or of all rows, "
+                   "4], two half-open key ranges each")}};
 }
 
 OptionGroup rank_options() {
@@ -207,6 +184,8 @@ OptionGroup rank_options() {
                           "ranks per level, inner first (default for two levels: context-parallel ranks per "
                           "node, nodes)"),
        cp_comm_type_option(), cp_partition_option(),
+       number_option("stripe-size", 1, &JobConfig::stripe_size,
+                     "tokens of a stripe of the striped partition (default 1)"),
        number_option("simulate-ranks-per-node", 0, &JobConfig::simulate_ranks_per_node,
                      "treat every N ranks as a node (default 0: the real nodes; plan: one node)"),
        data_type_option("grad-comm-dtype", &JobConfig::grad_comm_dtype,
@@ -239,7 +218,8 @@ OptionGroup measurement_options() {
 }  // namespace
 
 const std::vector<OptionGroup>& option_table() {
-  static const std::vector<OptionGroup> table{problem_options(), rank_options(), measurement_options()};
+  static const std::vector<OptionGroup> table{problem_options(), mask_options(), rank_options(),
+                                              measurement_options()};
   return table;
 }
 

@@ -54,6 +54,24 @@ double parse_positive_seconds(std::string_view text) {
   return value;
 }
 
+float parse_positive_number(std::string_view text) {
+  float value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) || value <= 0) {
+    throw std::invalid_argument{quoted(text) + " is not a finite number above 0"};
+  }
+  return value;
+}
+
+double parse_probability(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value <= 1 - 0x1p-16)) {
+    throw std::invalid_argument{quoted(text) + " is not a probability from 0 to 1 - 2^-16"};
+  }
+  return value;
+}
+
 bool parse_flag(std::string_view text) {
   return parse_choice(text, ChoiceNames<bool, 2>{{{"true", true}, {"false", false}}});
 }
@@ -77,6 +95,19 @@ std::string join_list(const std::vector<std::string>& parts) {
     text += (text.empty() ? "" : ",") + part;
   }
   return text;
+}
+
+std::string shortened_list(const std::string& list, std::size_t most) {
+  std::size_t end = 0;
+  for (std::size_t value = 0; value < most; ++value) {
+    end = list.find(',', end);
+    if (end == std::string::npos) {
+      return list;
+    }
+    ++end;
+  }
+  const auto values = std::count(list.begin(), list.end(), ',') + 1;
+  return list.substr(0, end) + "… (" + std::to_string(values) + " values)";
 }
 
 }  // namespace hcp

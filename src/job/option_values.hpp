@@ -25,6 +25,12 @@ namespace hcp {
 /// A finite number above zero.
 [[nodiscard]] double parse_positive_seconds(std::string_view text);
 
+/// A number above zero that a float holds, also after rounding to it.
+[[nodiscard]] float parse_positive_number(std::string_view text);
+
+/// The probability of what may not be all: 0 to 1 - 2^-16.
+[[nodiscard]] double parse_probability(std::string_view text);
+
 /// "true" or "false".
 [[nodiscard]] bool parse_flag(std::string_view text);
 
@@ -33,6 +39,9 @@ namespace hcp {
 
 /// The parts, joined by commas.
 [[nodiscard]] std::string join_list(const std::vector<std::string>& parts);
+
+/// "1,2,… (10000 values)": a list of more than `most` values without its end; a shorter one as it is.
+[[nodiscard]] std::string shortened_list(const std::string& list, std::size_t most);
 
 /// The names that an enumeration has for users.
 template <typename Choice, std::size_t Count>

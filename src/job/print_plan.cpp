@@ -7,6 +7,7 @@
 
 #include "src/job/config_validation.hpp"
 #include "src/job/job_plan.hpp"
+#include "src/job/mask_options.hpp"
 #include "src/job/run_job.hpp"
 #include "src/job/setup.hpp"
 #include "src/plan/traffic.hpp"
@@ -123,6 +124,7 @@ void print_plan(JobConfig config, std::ostream& out) {
   for (const std::string& note : plan.notes()) {
     out << "# " << note << "\n";
   }
+  out << "# mask: " << describe_mask(config) << "\n";
   print(
       out,
       "# work: %.4g TFLOP forward, %.4g TFLOP backward per iteration of all ranks; imbalance %.3f (area, "

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <optional>
 
+#include "src/job/mask_options.hpp"
+
 namespace hcp {
 namespace {
 
@@ -36,20 +38,32 @@ void check_multiple(const char* option, std::int64_t value, const char* divisor_
   }
 }
 
-void check_documents(const ProblemShape& shape) {
+/// Documents of queries (`of` is empty) or of keys ("kv-").
+void check_documents(const std::string& of, const std::vector<std::int64_t>& lengths, std::int64_t row) {
   std::int64_t sum = 0;
-  for (const std::int64_t length : shape.doc_lengths) {
+  for (const std::int64_t length : lengths) {
     if (length < 0) {
       throw std::invalid_argument{"the document length " + std::to_string(length) + " is negative"};
     }
     if (length > std::numeric_limits<std::int64_t>::max() - sum) {
-      throw std::invalid_argument{"--doc-lengths sum to more than 64 bits hold"};
+      throw std::invalid_argument{"--" + of + "doc-lengths sum to more than 64 bits hold"};
     }
     sum += length;
   }
-  if (sum != shape.seq_length) {
-    throw std::invalid_argument{"--doc-lengths sum to " + std::to_string(sum) + ", but --seq-length is " +
-                                std::to_string(shape.seq_length) + "; they have to be equal"};
+  if (sum != row) {
+    throw std::invalid_argument{"--" + of + "doc-lengths sum to " + std::to_string(sum) + ", but --" + of +
+                                "seq-length is " + std::to_string(row) + "; they have to be equal"};
+  }
+}
+
+void check_documents(const ProblemShape& shape) {
+  check_documents("", shape.doc_lengths, shape.seq_length);
+  check_documents("kv-", shape.kv_doc_lengths, shape.kv_seq_length);
+  if (shape.kv_doc_lengths.size() != shape.doc_lengths.size()) {
+    throw std::invalid_argument{"--kv-doc-lengths are of " + std::to_string(shape.kv_doc_lengths.size()) +
+                                " documents, but --doc-lengths of " +
+                                std::to_string(shape.doc_lengths.size()) +
+                                "; every document of queries needs its keys"};
   }
 }
 
@@ -59,18 +73,19 @@ void check_counts_fit(const ProblemShape& shape, int num_layers) {
   constexpr std::int64_t fp64_bytes = 8;
   constexpr std::int64_t tensors_per_layer = 16;
   const bool bytes_fit =
-      product_of({shape.micro_batch_size, shape.seq_length, shape.query_heads,
+      product_of({shape.micro_batch_size, std::max(shape.seq_length, shape.kv_seq_length), shape.query_heads,
                   std::max(shape.kv_channels, shape.v_channels), fp64_bytes, tensors_per_layer, num_layers})
           .has_value();
-  const bool pairs_fit = product_of({shape.micro_batch_size, shape.seq_length, shape.seq_length}).has_value();
+  const bool pairs_fit =
+      product_of({shape.micro_batch_size, shape.seq_length, shape.kv_seq_length}).has_value();
   const bool documents_fit =
       product_of({shape.micro_batch_size, static_cast<std::int64_t>(shape.doc_lengths.size())}).has_value();
   if (!bytes_fit || !pairs_fit || !documents_fit) {
-    throw std::invalid_argument{"the sizes do not fit in 64 bits: --micro-batch-size " +
-                                std::to_string(shape.micro_batch_size) + ", --seq-length " +
-                                std::to_string(shape.seq_length) + ", --num-attention-heads " +
-                                std::to_string(shape.query_heads) + ", --num-layers " +
-                                std::to_string(num_layers) + "; make one of them smaller"};
+    throw std::invalid_argument{
+        "the sizes do not fit in 64 bits: --micro-batch-size " + std::to_string(shape.micro_batch_size) +
+        ", --seq-length " + std::to_string(shape.seq_length) + ", --kv-seq-length " +
+        std::to_string(shape.kv_seq_length) + ", --num-attention-heads " + std::to_string(shape.query_heads) +
+        ", --num-layers " + std::to_string(num_layers) + "; make one of them smaller"};
   }
 }
 
@@ -79,6 +94,7 @@ void check_shape(const ProblemShape& shape, const JobConfig& config) {
   check_channels("v-channels", shape.v_channels);
   check_counts_fit(shape, config.num_layers);
   check_documents(shape);
+  check_mask_shape(config, shape);
   const std::int64_t tensor_ranks = config.tensor_model_parallel_size;
   check_multiple("num-attention-heads", shape.query_heads, "num-query-groups", shape.kv_heads);
   check_multiple("num-attention-heads", shape.query_heads, "tensor-model-parallel-size", tensor_ranks);
@@ -94,20 +110,44 @@ void check_agreement(const char* option, const std::optional<std::int64_t>& give
   }
 }
 
-}  // namespace
+/// What the options say of the documents of keys where `shape` does not know them yet.
+void fill_in_kv_documents(ProblemShape& shape, const JobConfig& config) {
+  if (!config.kv_doc_lengths.empty()) {
+    shape.kv_doc_lengths = config.kv_doc_lengths;
+  } else if (shape.kv_seq_length == shape.seq_length) {
+    shape.kv_doc_lengths = shape.doc_lengths;
+  } else if (shape.doc_lengths.size() == 1) {
+    shape.kv_doc_lengths = {shape.kv_seq_length};
+  } else {
+    throw std::invalid_argument{
+        "--kv-doc-lengths is missing: a row has " + std::to_string(shape.kv_seq_length) + " keys for " +
+        std::to_string(shape.seq_length) + " queries in " + std::to_string(shape.doc_lengths.size()) +
+        " documents; give the keys of each document"};
+  }
+}
 
-std::vector<std::int64_t> ProblemShape::document_offsets() const {
+std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& lengths, std::int64_t rows) {
   std::vector<std::int64_t> offsets{0};
-  for (std::int64_t row = 0; row < micro_batch_size; ++row) {
-    for (const std::int64_t length : doc_lengths) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (const std::int64_t length : lengths) {
       offsets.push_back(offsets.back() + length);
     }
   }
   return offsets;
 }
 
+}  // namespace
+
+std::vector<std::int64_t> ProblemShape::document_offsets() const {
+  return offsets_of(doc_lengths, micro_batch_size);
+}
+
+std::vector<std::int64_t> ProblemShape::kv_document_offsets() const {
+  return offsets_of(kv_doc_lengths, micro_batch_size);
+}
+
 float ProblemShape::softmax_scale() const {
-  return 1.0F / std::sqrt(static_cast<float>(kv_channels));
+  return given_softmax_scale.value_or(1.0F / std::sqrt(static_cast<float>(kv_channels)));
 }
 
 ProblemShape shape_from_options(const JobConfig& config) {
@@ -127,6 +167,9 @@ ProblemShape shape_from_options(const JobConfig& config) {
   }
   shape.micro_batch_size = config.micro_batch_size;
   shape.doc_lengths = config.doc_lengths.empty() ? std::vector{shape.seq_length} : config.doc_lengths;
+  shape.kv_seq_length = config.kv_seq_length.value_or(shape.seq_length);
+  fill_in_kv_documents(shape, config);
+  shape.given_softmax_scale = config.softmax_scale;
   shape.kv_heads = config.num_query_groups.value_or(shape.query_heads);
   shape.v_channels = config.v_channels.value_or(shape.kv_channels);
   check_shape(shape, config);
@@ -136,6 +179,7 @@ ProblemShape shape_from_options(const JobConfig& config) {
 ProblemShape shape_from_file(const JobConfig& config, ProblemShape file) {
   const std::string name = config.qkv.value_or("the file");
   check_agreement("seq-length", config.seq_length, file.seq_length, name);
+  check_agreement("kv-seq-length", config.kv_seq_length, file.kv_seq_length, name);
   check_agreement("micro-batch-size", config.micro_batch_size, file.micro_batch_size, name);
   check_agreement("num-attention-heads", config.num_attention_heads, file.query_heads, name);
   check_agreement("num-query-groups", config.num_query_groups, file.kv_heads, name);
@@ -146,6 +190,12 @@ ProblemShape shape_from_file(const JobConfig& config, ProblemShape file) {
   } else if (!config.doc_lengths.empty() && config.doc_lengths != file.doc_lengths) {
     throw std::invalid_argument{"--doc-lengths disagree with those in " + name + "; leave the option out"};
   }
+  if (file.kv_doc_lengths.empty()) {
+    fill_in_kv_documents(file, config);
+  } else if (!config.kv_doc_lengths.empty() && config.kv_doc_lengths != file.kv_doc_lengths) {
+    throw std::invalid_argument{"--kv-doc-lengths disagree with those in " + name + "; leave the option out"};
+  }
+  file.given_softmax_scale = config.softmax_scale;
   check_shape(file, config);
   return file;
 }
@@ -154,6 +204,12 @@ void set_shape(JobConfig& config, const ProblemShape& shape) {
   config.seq_length = shape.seq_length;
   config.micro_batch_size = shape.micro_batch_size;
   config.doc_lengths = shape.doc_lengths;
+  config.kv_seq_length.reset();
+  config.kv_doc_lengths.clear();
+  if (!shape.is_self_attention()) {
+    config.kv_seq_length = shape.kv_seq_length;
+    config.kv_doc_lengths = shape.kv_doc_lengths;
+  }
   config.num_attention_heads = shape.query_heads;
   config.num_query_groups = shape.kv_heads;
   config.kv_channels = shape.kv_channels;

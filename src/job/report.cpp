@@ -1,12 +1,15 @@
 #include "src/job/report.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "kernels/cpu/cpu_isa.hpp"
 #include "src/comm/mpi_transport.hpp"
 #include "src/job/build_info.hpp"
+#include "src/job/mask_options.hpp"
 #include "src/job/measurement.hpp"
 #include "topology/mpi_collectives.hpp"
 
@@ -20,7 +23,7 @@ struct TableColumn {
 
 constexpr std::array columns{
     TableColumn{"tokens", 10},     TableColumn{"scheme", 16},     TableColumn{"sizes", 8},
-    TableColumn{"nodes", 14},      TableColumn{"mask", 8},        TableColumn{"dtype", 6},
+    TableColumn{"nodes", 14},      TableColumn{"mask", 20},       TableColumn{"dtype", 6},
     TableColumn{"pass", 8},        TableColumn{"min_ms", 10},     TableColumn{"median_ms", 10},
     TableColumn{"p95_ms", 10},     TableColumn{"max_ms", 10},     TableColumn{"TFLOP/s", 9},
     TableColumn{"inside_MB", 10},  TableColumn{"across_MB", 10},  TableColumn{"exposed_%", 10},
@@ -43,6 +46,15 @@ std::string padded(const std::string& text, int width) {
 
 std::string channels(const ProblemShape& shape) {
   return std::to_string(shape.kv_channels) + "/" + std::to_string(shape.v_channels);
+}
+
+/// "2 x 64 tokens", or of queries and of keys where they are not the same.
+std::string tokens_text(const ProblemShape& shape) {
+  std::string text =
+      std::to_string(shape.micro_batch_size) + " x " + std::to_string(shape.seq_length) + " tokens";
+  return shape.is_self_attention()
+             ? text
+             : text + " of queries, " + std::to_string(shape.kv_seq_length) + " of keys";
 }
 
 std::string communicators_text(const HierarchicalCommunicators& communicators) {
@@ -130,11 +142,14 @@ void print_header(std::ostream& out, const JobConfig& config, const JobPlan& pla
   for (const std::string& note : plan.notes()) {
     out << "# " << note << "\n";
   }
-  out << "# problem: " << shape.micro_batch_size << " x " << shape.seq_length << " tokens, "
-      << shape.doc_lengths.size() << " documents per row, heads " << shape.query_heads << ":"
-      << shape.kv_heads << ", channels " << channels(shape) << ", " << plan.layers() << " layers, "
-      << name_of(config.cp_partition) << " partition, input "
-      << config.qkv.value_or("synthetic, seed " + std::to_string(config.seed)) << "\n";
+  out << "# problem: " << tokens_text(shape) << ", " << shape.doc_lengths.size()
+      << " documents per row, heads " << shape.query_heads << ":" << shape.kv_heads << ", channels "
+      << channels(shape) << ", " << plan.layers() << " layers, " << name_of(config.cp_partition)
+      << " partition, input " << config.qkv.value_or("synthetic, seed " + std::to_string(config.seed))
+      << "\n";
+  out << "# mask: " << describe_mask(config) << "; softmax scale " << number("%.6g", shape.softmax_scale())
+      << ", " << name_in(softmax_type_names, config.softmax_type) << ", dropout "
+      << number("%.6g", config.attention_dropout) << "\n";
   out << "# kernel: " << facts.kernel << ", " << facts.threads << " threads per rank, peak "
       << number("%.1f", facts.peak_flops * 1e-9) << " GFLOP/s per rank (measured)\n";
   out << "# overlap: "
@@ -155,6 +170,25 @@ void print_header(std::ostream& out, const JobConfig& config, const JobPlan& pla
   }
   print_columns(out);
   out.flush();
+}
+
+std::vector<std::string> max_logit_lines(const JobConfig& config, const JobPlan& plan,
+                                         const HierarchicalCommunicators& communicators,
+                                         const CellRun& cell) {
+  std::vector<std::string> lines;
+  for (int layer = 0; layer < plan.layers() && config.return_max_logit && !config.comm_only; ++layer) {
+    std::vector<double> of_model(static_cast<std::size_t>(plan.shape().query_heads),
+                                 -std::numeric_limits<double>::infinity());
+    std::ranges::copy(cell.softmax(layer).max_logits,
+                      of_model.begin() + communicators.coordinates().tp * plan.query_heads());
+    all_reduce(communicators.world(), Reduction::max, of_model);
+    std::string line = "max logit of each head, layer " + std::to_string(layer) + ":";
+    for (const double logit : of_model) {
+      line += " " + number("%.6g", logit);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 void print_end(std::ostream& out, const CellRow& cell, const ResultRow& result, bool stopped,

@@ -34,6 +34,12 @@ struct RunFacts {
 /// The # lines, down to the names of the columns.
 void print_header(std::ostream& out, const JobConfig& config, const JobPlan& plan, const RunFacts& facts);
 
+/// Largest scaled score of each query head of the model, of all rows; one line per layer, none unless the
+/// user wants them. Collective over the world.
+[[nodiscard]] std::vector<std::string> max_logit_lines(const JobConfig& config, const JobPlan& plan,
+                                                       const HierarchicalCommunicators& communicators,
+                                                       const CellRun& cell);
+
 /// The row of the cell, where the trace is, and the verdict as the last line.
 /// @param stopped  by a signal, so that the cell is unfinished
 /// @param trace_failure  why the trace is incomplete; empty when it is not

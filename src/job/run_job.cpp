@@ -73,10 +73,15 @@ ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone,
   const Measurement measurement = measure(config, cell, communicators, record, watchdog);
   const ResultRow result = judge(measurement, config, *plan, input, communicators, cell, facts, watchdog);
 
+  const std::vector<std::string> max_logits = max_logit_lines(config, *plan, communicators, cell);
+
   record.write_bytes(cell.planned(), cell.counted_per_iteration(measurement.executed));
   record.finish(measurement.stopped ? std::nullopt
                                     : std::optional{result});  // a row means that the cell is finished
   if (is_root) {
+    for (const std::string& line : max_logits) {
+      std::cout << "# " << line << "\n";
+    }
     print_end(std::cout, record.cell(), result, measurement.stopped, trace_path, record.failure());
   }
   return status_of(result, record, measurement.stopped);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <ctime>
 #include <string_view>
+#include <tuple>
 
 #include "src/job/build_info.hpp"
 #include "src/job/option_table.hpp"
@@ -44,26 +45,12 @@ std::string relevant_environment() {
 /// Values of a list that fit the column of options with all the others.
 constexpr std::size_t most_listed = 64;
 
-/// "1,2,… (10000 values)": a list that is too long, without its end.
-std::string shortened(const std::string& list) {
-  std::size_t end = 0;
-  for (std::size_t value = 0; value < most_listed; ++value) {
-    end = list.find(',', end);
-    if (end == std::string::npos) {
-      return list;
-    }
-    ++end;
-  }
-  const auto values = std::count(list.begin(), list.end(), ',') + 1;
-  return list.substr(0, end) + "… (" + std::to_string(values) + " values)";
-}
-
 /// Every option as JSON, long lists shortened.
 std::string options_json(const JobConfig& config) {
   NamedTexts options = describe(config);
   for (auto& [name, value] : options) {
     if (find_option(name)->kind == OptionKind::list) {
-      value = shortened(value);
+      value = shortened_list(value, most_listed);
     }
   }
   return to_json(options);
@@ -120,8 +107,14 @@ TraceFile create_trace(const JobConfig& config, const std::string& path) {
   provenance.emplace_back("host", this_host().host_name);
   provenance.emplace_back("start_time", utc_now());
   provenance.emplace_back("environment", relevant_environment());
-  if (config.doc_lengths.size() > most_listed) {
-    provenance.emplace_back("doc_lengths", find_option("doc-lengths")->get(config).value());
+  for (const auto& [attribute, option, lengths] :
+       {std::tuple{"doc_lengths", "doc-lengths", &config.doc_lengths},
+        {"kv_doc_lengths", "kv-doc-lengths", &config.kv_doc_lengths},
+        {"doc_valid_lengths", "doc-valid-lengths", &config.doc_valid_lengths},
+        {"prefix_lengths", "prefix-lengths", &config.prefix_lengths}}) {
+    if (lengths->size() > most_listed) {
+      provenance.emplace_back(attribute, find_option(option)->get(config).value());
+    }
   }
   return TraceFile::create(path, provenance);
 }

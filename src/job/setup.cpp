@@ -19,13 +19,13 @@ struct FirstHeads {
   std::int64_t kv = 0;
 };
 
-void fill_layer(const InputSource& source, const PositionSet& rows, FirstHeads first, int layer,
-                const LayerTensors& tensors) {
-  source.fill(InputTensor::q, rows, first.q, layer, tensors.view(array_q));
-  source.fill(InputTensor::k, rows, first.kv, layer, tensors.view(array_k));
-  source.fill(InputTensor::v, rows, first.kv, layer, tensors.view(array_v));
+void fill_layer(const InputSource& source, const CellRun& cell, FirstHeads first, int layer) {
+  const LayerTensors& tensors = cell.tensors(layer);
+  source.fill(InputTensor::q, cell.shard(), first.q, layer, tensors.view(array_q));
+  source.fill(InputTensor::k, cell.kv_shard(), first.kv, layer, tensors.view(array_k));
+  source.fill(InputTensor::v, cell.kv_shard(), first.kv, layer, tensors.view(array_v));
   if (tensors.view(array_dout).data != nullptr) {
-    source.fill(InputTensor::dout, rows, first.q, layer, tensors.view(array_dout));
+    source.fill(InputTensor::dout, cell.shard(), first.q, layer, tensors.view(array_dout));
   }
 }
 
@@ -86,8 +86,7 @@ void load_input(const Input& input, const JobPlan& plan, const HierarchicalCommu
                          .kv = communicators.coordinates().tp * plan.kv_heads()};
   for (int layer = 0; layer < plan.layers(); ++layer) {
     progress(layer);
-    agree(communicators.world(),
-          [&] { fill_layer(*input.source, cell.shard(), first, layer, cell.tensors(layer)); });
+    agree(communicators.world(), [&] { fill_layer(*input.source, cell, first, layer); });
   }
   if (input.source->has_out()) {
     progress(0);

@@ -74,6 +74,19 @@ class SyntheticInput final : public InputSource {
 
 }  // namespace
 
+std::vector<float> synthetic_sinks(std::uint64_t seed, int layer, std::int64_t first_head,
+                                   std::int64_t heads) {
+  constexpr auto after_the_tensors = static_cast<std::uint64_t>(InputTensor::out) + 1;
+  const std::uint64_t of_sinks =
+      with_key(with_key(with_key(0, seed), static_cast<std::uint64_t>(layer)), after_the_tensors);
+  std::vector<float> sinks;
+  for (std::int64_t head = first_head; head < first_head + heads; ++head) {
+    sinks.push_back(
+        triangular(static_cast<std::uint32_t>(with_key(of_sinks, static_cast<std::uint64_t>(head)))));
+  }
+  return sinks;
+}
+
 std::unique_ptr<InputSource> make_synthetic_input(std::uint64_t seed) {
   return std::make_unique<SyntheticInput>(seed);
 }

@@ -8,6 +8,7 @@
 #include "kernels/reference_attention.hpp"
 #include "src/job/checked_rows.hpp"
 #include "src/job/error_norms.hpp"
+#include "src/job/head_sums.hpp"
 #include "src/job/lockstep.hpp"
 
 namespace hcp {
@@ -34,12 +35,18 @@ class LayerVerifier {
         input_{input},
         coverage_{coverage},
         group_{group},
-        head_{results.mask, results.softmax_scale, results.dim_qk, results.dim_v},
-        queries_{selected(sampled_queries)},
-        keys_{selected(sampled_keys)},
+        queries_{selected(results.rows, sampled_queries)},
+        keys_{selected(results.kv_rows, sampled_keys)},
+        seen_keys_{results.mask->looked_at({{0, results.tokens}})},
         tokens_of_queries_{queries_.set, group},
         tokens_seeing_keys_{queries_seeing(*results.mask, results.tokens, keys_.set), group},
-        norms_(verified_tensors, ErrorNorms{results.rows.size()}) {}
+        head_sums_{results},
+        norms_{} {
+    norms_.reserve(verified_tensors);
+    for (std::size_t i = 0; i < verified_tensors; ++i) {
+      norms_.emplace_back(chunks_of(static_cast<VerifiedTensor>(i)).size());
+    }
+  }
 
   VerificationResult verify() {
     const std::int64_t end = results_.kv_heads.first + results_.kv_heads.count;
@@ -51,14 +58,36 @@ class LayerVerifier {
     }
     VerificationResult result;
     for (std::size_t i = 0; i < verified_tensors; ++i) {
-      result.errors[i] = norms_[i].largest(results_.rows);
+      result.errors[i] = norms_[i].largest(chunks_of(static_cast<VerifiedTensor>(i)));
+    }
+    if (coverage_ == Coverage::full) {
+      result.errors[static_cast<std::size_t>(VerifiedTensor::max_logit)] = head_sums_.max_logit_error(group_);
+      result.errors[static_cast<std::size_t>(VerifiedTensor::dsink)] = head_sums_.dsink_error(group_);
     }
     return result;
   }
 
  private:
-  [[nodiscard]] SelectedRows selected(std::int64_t in_a_sample) const {
-    return spread_rows(results_.rows, coverage_ == Coverage::full ? count_of(results_.rows) : in_a_sample);
+  [[nodiscard]] static bool is_of_keys(VerifiedTensor tensor) {
+    return tensor == VerifiedTensor::dk || tensor == VerifiedTensor::dv;
+  }
+
+  [[nodiscard]] const PositionSet& chunks_of(VerifiedTensor tensor) const {
+    return is_of_keys(tensor) ? results_.kv_rows : results_.rows;
+  }
+
+  [[nodiscard]] SelectedRows selected(const PositionSet& rows, std::int64_t in_a_sample) const {
+    return spread_rows(rows, coverage_ == Coverage::full ? count_of(rows) : in_a_sample);
+  }
+
+  /// Whether a query sees any key, or a key is seen by any query.
+  [[nodiscard]] bool takes_part(VerifiedTensor tensor, std::int64_t position) const {
+    if (is_of_keys(tensor)) {
+      const auto range = std::ranges::upper_bound(seen_keys_, position, {}, &PositionRange::end);
+      return range != seen_keys_.end() && range->begin <= position;
+    }
+    return std::ranges::any_of(results_.mask->visible(position),
+                               [](PositionRange keys) { return !keys.empty(); });
   }
 
   /// Everything that uses one KV head: the query heads of its group.
@@ -80,6 +109,10 @@ class LayerVerifier {
     for (std::size_t head = 0; head < out.size(); ++head) {
       delta.push_back(row_sums(out[head], dout[head]));
     }
+    for (std::size_t head = 0; head < out.size(); ++head) {
+      head_sums_.add_sink_gradient(local_query_head(group.first) + static_cast<std::int64_t>(head), lse[head],
+                                   delta[head]);
+    }
     check_query_gradient(kv_head, group, dout, lse, delta);
     check_key_gradient(kv_head, group, lse, delta);
   }
@@ -93,6 +126,15 @@ class LayerVerifier {
 
   [[nodiscard]] std::int64_t local_query_head(std::int64_t head) const {
     return head - results_.query_heads.first;
+  }
+
+  [[nodiscard]] ReferenceHead reference_head(std::int64_t head) const {
+    return {.mask = results_.mask,
+            .softmax_scale = results_.softmax_scale,
+            .dim_qk = results_.dim_qk,
+            .dim_v = results_.dim_v,
+            .dropout = results_.dropout.drops() ? &results_.dropout : nullptr,
+            .head = local_query_head(head)};
   }
 
   /// The heads `heads` of an input, one by one, as the run got them.
@@ -160,17 +202,27 @@ class LayerVerifier {
   }
 
   void compute_reference(std::int64_t kv_head, HeadSpan group, std::vector<Doubles>& out,
-                         std::vector<Doubles>& lse) const {
+                         std::vector<Doubles>& lse) {
     const std::vector<Doubles> q = load(InputTensor::q, queries_.set, group, results_.dim_qk);
     out.assign(q.size(), Doubles(static_cast<std::size_t>(queries_.count() * results_.dim_v)));
     lse.assign(q.size(),
                Doubles(static_cast<std::size_t>(queries_.count()), -std::numeric_limits<double>::infinity()));
+    std::vector<Doubles> max_logit = lse;
     for_each_key_block(kv_head, [&](const ReferenceKeys& keys) {
       for (std::size_t head = 0; head < q.size(); ++head) {
-        fold_reference_attention(head_, {queries_.positions, q[head].data()}, keys,
-                                 {out[head].data(), lse[head].data()});
+        fold_reference_attention(reference_head(group.first + static_cast<std::int64_t>(head)),
+                                 {queries_.positions, q[head].data()}, keys,
+                                 {out[head].data(), lse[head].data(), max_logit[head].data()});
       }
     });
+    for (std::size_t head = 0; head < q.size(); ++head) {
+      const std::int64_t local = local_query_head(group.first) + static_cast<std::int64_t>(head);
+      head_sums_.add_max_logits(local, max_logit[head]);
+      if (!results_.sinks.empty()) {
+        add_reference_sink(static_cast<double>(results_.sinks[static_cast<std::size_t>(local)]),
+                           queries_.count(), results_.dim_v, {out[head].data(), lse[head].data()});
+      }
+    }
   }
 
   void check_query_gradient(std::int64_t kv_head, HeadSpan group, const std::vector<Doubles>& dout,
@@ -180,7 +232,8 @@ class LayerVerifier {
     std::vector<Doubles> magnitude = dq;
     for_each_key_block(kv_head, [&](const ReferenceKeys& keys) {
       for (std::size_t head = 0; head < q.size(); ++head) {
-        fold_reference_gradient(head_, {queries_.positions, q[head].data()},
+        fold_reference_gradient(reference_head(group.first + static_cast<std::int64_t>(head)),
+                                {queries_.positions, q[head].data()},
                                 {dout[head].data(), lse[head].data(), delta[head].data()}, keys,
                                 {.dq = dq[head].data(), .dq_magnitude = magnitude[head].data()});
       }
@@ -214,7 +267,7 @@ class LayerVerifier {
         const Doubles q = load(InputTensor::q, {range}, {head, 1}, results_.dim_qk).front();
         const Doubles dout = load(InputTensor::dout, {range}, {head, 1}, results_.dim_v).front();
         const std::vector<std::int64_t> positions = single_positions(std::span{&range, 1});
-        fold_reference_gradient(head_, {positions, q.data()},
+        fold_reference_gradient(reference_head(head), {positions, q.data()},
                                 {dout.data(), lse.data() + row, delta.data() + row},
                                 {keys_.positions, k.data(), v.data()},
                                 {.dk = dk.data(),
@@ -238,10 +291,13 @@ class LayerVerifier {
     for (std::int64_t i = 0; i < selected.count(); ++i) {
       const auto place = static_cast<std::size_t>(i);
       const Doubles row = head_in_fp64(computed.row_slice(selected.rows[place], 1), local_head);
+      const bool exact_zero = !takes_part(tensor, selected.positions[place]);
       for (std::size_t channel = 0; channel < row.size(); ++channel) {
         const std::size_t element = place * row.size() + channel;
-        norms_of(tensor).add(selected.chunks[place], row[channel], reference[element],
-                             magnitude.empty() ? 0.0 : magnitude[element]);
+        const bool wrong = exact_zero && row[channel] != 0.0;
+        norms_of(tensor).add(selected.chunks[place],
+                             wrong ? std::numeric_limits<double>::infinity() : row[channel],
+                             reference[element], magnitude.empty() ? 0.0 : magnitude[element]);
       }
     }
   }
@@ -271,19 +327,20 @@ class LayerVerifier {
   const InputSource& input_;
   Coverage coverage_;
   const Lockstep& group_;
-  ReferenceHead head_;
   SelectedRows queries_;
   SelectedRows keys_;
+  PositionSet seen_keys_;
   AskedTokens tokens_of_queries_;
   AskedTokens tokens_seeing_keys_;
+  HeadSums head_sums_;
   std::vector<ErrorNorms> norms_;
 };
 
 }  // namespace
 
 std::string_view name_of(VerifiedTensor tensor) {
-  constexpr std::array<std::string_view, verified_tensors> names{"out", "lse", "dq",
-                                                                 "dk",  "dv",  "stored out"};
+  constexpr std::array<std::string_view, verified_tensors> names{"out", "lse",        "dq",    "dk",
+                                                                 "dv",  "stored out", "dsink", "max logit"};
   return names.at(static_cast<std::size_t>(tensor));
 }
 
@@ -298,8 +355,12 @@ double VerificationResult::largest() const {
 std::string VerificationResult::worst() const {
   for (std::size_t i = 0; i < verified_tensors; ++i) {
     if (errors[i] && errors[i]->error == largest()) {
-      return std::string{name_of(static_cast<VerifiedTensor>(i))} + " of tokens [" +
-             std::to_string(errors[i]->chunk.begin) + ", " + std::to_string(errors[i]->chunk.end) + ")";
+      const std::string name{name_of(static_cast<VerifiedTensor>(i))};
+      if (errors[i]->chunk.empty()) {
+        return name;
+      }
+      return name + " of tokens [" + std::to_string(errors[i]->chunk.begin) + ", " +
+             std::to_string(errors[i]->chunk.end) + ")";
     }
   }
   return {};

@@ -27,18 +27,21 @@ enum class VerifiedTensor : std::uint8_t {
   dk,
   dv,
   stored_out,  ///< out against the one that the input file holds
+  dsink,       ///< one number per query head, as max_logit
+  max_logit,
 };
-inline constexpr std::size_t verified_tensors = 6;
+inline constexpr std::size_t verified_tensors = 8;
 [[nodiscard]] std::string_view name_of(VerifiedTensor tensor);
 
 /// The largest error over the chunks of a rank. A chunk is a run of adjacent rows.
 struct TensorError {
-  /// |x - ref| / max(|ref|, |m|) in L2 norms over the rows of the chunk that were checked and the rank's
-  /// heads. m is the sum behind ref in absolute values (dq, dk: softmax_scale * sum P (|dP| + |delta|) |k|
-  /// resp. |q|; dv: sum P |dout|; out, lse: 0). Infinite where x is NaN, or where only one of x and ref is
-  /// -inf.
+  /// |x - ref| / max(|ref|, |m|) in L2 norms over the rows of the chunk that were checked (dsink, max_logit:
+  /// all rows of all ranks) and the rank's heads. m is the sum behind ref in absolute values (dq, dk:
+  /// softmax_scale * sum P (|dP| + |delta|) |k| resp. |q|; dv: sum P |dout|; dsink: sum P |delta|; the
+  /// others: 0). Infinite where x is NaN, where only one of x and ref is -inf, and where x is not 0 although
+  /// the query sees no key (out, dq) or no query sees the key (dk, dv).
   double error = 0;
-  PositionRange chunk;
+  PositionRange chunk;  ///< empty where all rows belong together
 };
 
 struct VerificationResult {
@@ -49,7 +52,7 @@ struct VerificationResult {
   }
   /// 0 if nothing was checked.
   [[nodiscard]] double largest() const;
-  /// Where the largest error is, "dk of tokens [0, 128)"; empty if nothing was checked.
+  /// Where the largest error is, "dk of tokens [0, 128)" or "dsink"; empty if nothing was checked.
   [[nodiscard]] std::string worst() const;
 };
 
@@ -64,7 +67,7 @@ struct HeadSpan {
 struct LayerResults {
   const AttentionMask* mask = nullptr;
   float softmax_scale = 1.0F;
-  std::int64_t tokens = 0;  ///< of the whole micro-batch
+  std::int64_t tokens = 0;  ///< queries of the whole micro-batch
   int layer = 0;
   PassSelection pass = PassSelection::both;  ///< after forward alone there is nothing in dq, dk and dv
   DataType dtype = DataType::fp32;           ///< to which all ranks rounded the inputs
@@ -74,22 +77,32 @@ struct LayerResults {
   std::int64_t dim_qk = 0;
   std::int64_t dim_v = 0;
 
-  PositionSet rows;     ///< of this rank
+  PositionSet rows;     ///< queries of this rank
+  PositionSet kv_rows;  ///< its keys
   ConstTensorView out;  ///< [rows, query heads, dim_v]
   ConstTensorView dq;   ///< [rows, query heads, dim_qk]
-  ConstTensorView dk;   ///< [rows, kv heads, dim_qk]
-  ConstTensorView dv;   ///< [rows, kv heads, dim_v]
+  ConstTensorView dk;   ///< [kv rows, kv heads, dim_qk]
+  ConstTensorView dv;   ///< [kv rows, kv heads, dim_v]
 
   /// After a head swap a rank holds lse of more rows and fewer heads. Every (row, query head) is held by one
   /// rank of the CP group.
   PositionSet lse_rows;
   HeadSpan lse_heads;
   const float* lse = nullptr;  ///< [lse rows, lse heads]
+
+  Dropout dropout{};  ///< of this layer
+  /// [query heads], empty where there is none: the sinks, this rank's share in their gradients, and in the
+  /// largest scores.
+  std::span<const float> sinks{};
+  std::span<const float> dsinks{};
+  std::span<const float> max_logits{};
 };
 
 enum class Coverage : std::uint8_t {
-  full,    ///< every row against a reference that takes nothing from the run
-  sample,  ///< 64 rows for out, lse, dq; 16 keys for dk, dv, these with the run's own lse and delta
+  full,  ///< every row against a reference that takes nothing from the run
+  /// 64 rows for out, lse, dq; 16 keys for dk, dv, these with the run's own lse and delta; dsink and
+  /// max_logit, sums over all rows, not at all
+  sample,
 };
 
 /// What all ranks of the CP group gave, one after the other in rank order. Collective.

@@ -53,13 +53,18 @@ LayerResults results_of(const JobConfig& config, const JobPlan& plan,
           .dim_qk = plan.shape().kv_channels,
           .dim_v = plan.shape().v_channels,
           .rows = cell.shard(),
+          .kv_rows = cell.kv_shard(),
           .out = tensors.view(array_out),
           .dq = tensors.view(array_dq),
           .dk = tensors.view(array_dk),
           .dv = tensors.view(array_dv),
           .lse_rows = exchange.rows,
           .lse_heads = {first_lse, exchange.heads_q},
-          .lse = reinterpret_cast<const float*>(tensors.view(array_lse).data)};
+          .lse = reinterpret_cast<const float*>(tensors.view(array_lse).data),
+          .dropout = cell.dropout(layer),
+          .sinks = cell.softmax(layer).sinks,
+          .dsinks = cell.softmax(layer).dsinks,
+          .max_logits = cell.softmax(layer).max_logits};
 }
 
 }  // namespace

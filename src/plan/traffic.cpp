@@ -50,8 +50,9 @@ bool level_must_communicate(const LayerGeometry& geometry, int level, int cp_ran
   const LevelPlace place = level_place(cp_rank, sizes, {level});
   const std::vector<int> group = level_groups(sizes, {level}).at(static_cast<std::size_t>(place.group));
   for (const int peer : group) {
-    const PositionSet& theirs = geometry.shards.at(static_cast<std::size_t>(peer));
-    if (peer != cp_rank && (swaps ? !theirs.empty() : !set_intersection(looked_at, theirs).empty())) {
+    const bool has_queries = !geometry.shards.at(static_cast<std::size_t>(peer)).empty();
+    const PositionSet& keys = geometry.kv_shards.at(static_cast<std::size_t>(peer));
+    if (peer != cp_rank && ((swaps && has_queries) || !set_intersection(looked_at, keys).empty())) {
       return true;
     }
   }

@@ -36,7 +36,7 @@ using TrafficLedger = std::map<TrafficKey, Traffic>;
 [[nodiscard]] double attention_flops(Pass pass, std::int64_t area, std::int64_t dim_qk, std::int64_t dim_v);
 
 /// Whether a level cannot be silent as far as this rank sees: a rank that differs from it in that level alone
-/// holds keys that it looks at (or, where heads are swapped, holds rows at all). Knows nothing of plans, so
+/// holds keys that it looks at (or, where heads are swapped, holds queries). Knows nothing of plans, so
 /// that it can guard them.
 [[nodiscard]] bool level_must_communicate(const LayerGeometry& geometry, int level, int cp_rank);
 

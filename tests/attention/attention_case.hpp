@@ -17,14 +17,14 @@
 #include "src/attention/context_parallel_attention.hpp"
 #include "src/comm/mpi_transport.hpp"
 #include "src/plan/traffic.hpp"
+#include "tests/kernels/mask_definition.hpp"
 #include "topology/mpi_environment.hpp"
 #include "topology/sequence_partition.hpp"
 
 namespace hcp {
 
 struct Problem {
-  std::vector<std::int64_t> documents;  ///< lengths
-  bool causal = false;
+  test::MaskDefinition mask;  ///< and the lengths of the documents
   std::int64_t heads_q = 1;
   std::int64_t heads_kv = 1;
   std::int64_t dim_qk = 8;
@@ -33,16 +33,14 @@ struct Problem {
   std::uint64_t seed = 1;
   bool positive_dv = false;  ///< dout >= 0, so that dv has one sign and rounding cannot cancel
 
-  [[nodiscard]] std::int64_t tokens() const;
   [[nodiscard]] float scale() const;
-  [[nodiscard]] AttentionMask mask() const;
   [[nodiscard]] std::string describe() const;
 };
 
 /// All tokens, all heads; inputs are exactly representable in the problem's type.
 struct Answer {
-  std::vector<float> q, k, v, dout;               // [tokens, heads, dim]
-  std::vector<double> out, lse, dq, dk, dv;       // lse [tokens, heads_q]
+  std::vector<float> q, k, v, dout;               // [queries or keys, heads, dim]
+  std::vector<double> out, lse, dq, dk, dv;       // lse [queries, heads_q]
   std::vector<double> dq_size, dk_size, dv_size;  // the same sums in absolute values
 };
 
@@ -68,7 +66,8 @@ struct Setting {
 /// What one rank holds afterwards, and what its transports counted.
 struct LocalResult {
   ExchangePlan plan{};
-  PositionSet shard{};
+  PositionSet shard{};                            ///< queries of the rank
+  PositionSet kv_shard{};                         ///< and its keys
   std::vector<std::vector<std::byte>> tensors{};  ///< out, dq, dk, dv, lse as they lie in memory
   TrafficLedger counted{};                        ///< by the transports
   std::array<std::int64_t, memory_categories> peaks{};
@@ -86,7 +85,8 @@ struct LocalResult {
                                                            const Answer& answer);
 
 /// Largest error of this rank over out, lse, dq, dk, dv and over the ranges of its rows: ||x - ref|| /
-/// max(||ref||, ||m||). Infinite where -inf or NaN do not match.
+/// max(||ref||, ||m||). Infinite where -inf or NaN do not match, or where nothing is summed and x is not
+/// zero.
 struct CaseErrors {
   double worst = 0.0;
   std::string where;

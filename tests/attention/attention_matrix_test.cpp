@@ -1,13 +1,15 @@
 /// Every scheme on this many ranks, forward and backward, against fp64; and its bytes as MPI saw them against
 /// the plan.
 ///
-/// HCP_TEST_EXHAUSTIVE=1 adds every length from 1 to 300.
+/// A sample: every scheme meets a partition drawn for it. HCP_TEST_EXHAUSTIVE=1 runs every partition, head
+/// shape and gradient type, every length from 1 to 300 and many more random masks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <random>
 
 #include "tests/attention/attention_case.hpp"
 #include "tests/harness/pmpi_counter.hpp"
@@ -32,6 +34,10 @@ std::int64_t swap_members(const std::vector<Level>& levels) {
   return Scheme{levels}.a2a_size();
 }
 
+bool exhaustive() {
+  return std::getenv("HCP_TEST_EXHAUSTIVE") != nullptr;
+}
+
 /// Lengths that divide nothing, shards without tokens, documents without tokens, many short documents.
 std::vector<std::vector<std::int64_t>> document_lists() {
   std::vector<std::vector<std::int64_t>> lists{{1},
@@ -48,7 +54,7 @@ std::vector<std::vector<std::int64_t>> document_lists() {
                                                {301},
                                                {0, 5, 0, 1, 1, 30, 2, 0, 64},
                                                {3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}};
-  if (std::getenv("HCP_TEST_EXHAUSTIVE") != nullptr) {
+  if (exhaustive()) {
     for (std::int64_t length = 1; length <= 300; ++length) {
       lists.push_back({length});
     }
@@ -59,9 +65,16 @@ std::vector<std::vector<std::int64_t>> document_lists() {
 struct HeadShape {
   std::int64_t heads_q, heads_kv, dim_qk, dim_v;
 };
+const std::vector<HeadShape> head_shapes{{8, 8, 8, 8}, {8, 2, 16, 8}, {28, 7, 8, 8}, {8, 1, 8, 24}};
+
+Problem problem_of(const test::MaskDefinition& mask, const HeadShape& shape, DataType type,
+                   std::uint64_t seed) {
+  return {mask, shape.heads_q, shape.heads_kv, shape.dim_qk, shape.dim_v, type, seed};
+}
 
 class AttentionMatrix : public testing::Test {
  protected:
+  /// One case.
   void check(const Problem& problem, const Setting& setting, const Answer& answer) {
     SCOPED_TRACE(problem.describe() + "; " + setting.describe());
     const LocalResult result = run_case(problem, setting, answer, comm_, reset_mpi_traffic);
@@ -89,6 +102,28 @@ class AttentionMatrix : public testing::Test {
     ++cases_;
   }
 
+  /// Every scheme, with one of the partitions and wire types or with all of them.
+  void check_schemes(const Problem& problem, const std::vector<DataType>& wires = {DataType::fp32}) {
+    const Answer answer = solve(problem, comm_);
+    for (const auto& levels : schemes_) {
+      if (swap_members(levels) > problem.heads_q) {
+        continue;
+      }
+      for (const Partition partition : sampled(std::vector(all_partitions.begin(), all_partitions.end()))) {
+        for (const DataType wire : sampled(wires)) {
+          check(problem, {.levels = levels, .partition = partition, .gradient_wire = wire, .delay_seed = {}},
+                answer);
+        }
+      }
+    }
+  }
+
+  /// One of the values, or all of them.
+  template <typename Value>
+  [[nodiscard]] std::vector<Value> sampled(std::vector<Value> values) {
+    return exhaustive() ? values : std::vector{values[random_() % values.size()]};
+  }
+
   void report(const char* what, DataType type) const {
     if (const double worst = all_reduce(comm_, Reduction::max, worst_); comm_.rank() == 0) {
       std::printf("%s, %d ranks: %d cases, worst error %.2e, tolerance %.0e\n", what, comm_.size(), cases_,
@@ -97,57 +132,55 @@ class AttentionMatrix : public testing::Test {
   }
 
   MpiCommunicator comm_ = MpiCommunicator::duplicate(MPI_COMM_WORLD);
+  const std::vector<std::vector<Level>> schemes_ = schemes_on(comm_.size());
+  std::mt19937 random_{4};  // the same on every rank
   int cases_ = 0;
   double worst_ = 0.0;
 };
 
-TEST_F(AttentionMatrix, Fp32) {
-  const std::vector<HeadShape> shapes{{8, 8, 8, 8}, {8, 2, 16, 8}, {28, 7, 8, 8}, {8, 1, 8, 24}};
-  const auto schemes = schemes_on(comm_.size());
+TEST_F(AttentionMatrix, Lengths) {
   std::uint64_t seed = 1;
+  std::size_t shape = 0;
   for (const auto& documents : document_lists()) {
-    for (const bool causal : {false, true}) {
-      for (const HeadShape& shape : shapes) {
-        const Problem problem{documents,    causal,      shape.heads_q,  shape.heads_kv,
-                              shape.dim_qk, shape.dim_v, DataType::fp32, seed++};
-        const Answer answer = solve(problem, comm_);
-        for (const auto& levels : schemes) {
-          if (swap_members(levels) > problem.heads_q) {
-            continue;
-          }
-          for (const Partition partition : {Partition::zigzag, Partition::contiguous}) {
-            check(problem, {.levels = levels, .partition = partition, .delay_seed = {}}, answer);
-          }
-        }
+    for (const test::MaskKind kind : {test::MaskKind::no_mask, test::MaskKind::causal}) {
+      for (std::size_t more = exhaustive() ? head_shapes.size() : 1; more > 0; --more) {
+        shape = (shape + 1) % head_shapes.size();
+        check_schemes(
+            problem_of({.kind = kind, .doc_lengths = documents}, head_shapes[shape], DataType::fp32, seed++));
       }
     }
+    ++shape;  // so that each mask meets every shape
   }
-  report("fp32", DataType::fp32);
+  report("lengths, fp32", DataType::fp32);
+}
+
+TEST_F(AttentionMatrix, EveryMask) {
+  const int rounds = exhaustive() ? 20 : 24 / comm_.size();
+  int with_other_keys = 0;
+  std::uint64_t seed = 1;
+  for (int round = 0; round < rounds; ++round) {
+    for (const test::MaskKind kind : test::all_mask_kinds) {
+      const test::MaskDefinition mask = test::random_definition(kind, random_, 5, 300);
+      for (const HeadShape& shape : sampled(head_shapes)) {
+        check_schemes(problem_of(mask, shape, DataType::fp32, seed++));
+      }
+      with_other_keys += mask.kv_doc_lengths.empty() ? 0 : 1;
+    }
+  }
+  EXPECT_GE(with_other_keys, rounds);
+  report("every mask, fp32", DataType::fp32);
 }
 
 TEST_F(AttentionMatrix, ShortStorageTypes) {
-  const std::vector<HeadShape> shapes{{8, 2, 16, 8}, {28, 7, 8, 8}};
   for (const DataType type : {DataType::bf16, DataType::fp16}) {
     worst_ = 0.0;
     cases_ = 0;
     std::uint64_t seed = 1000;
-    for (const auto& documents :
-         std::vector<std::vector<std::int64_t>>{{137, 41, 89}, {33}, {250}, {0, 3, 1}}) {
-      for (const HeadShape& shape : shapes) {
-        const bool causal = seed % 2 == 0;
-        const Problem problem{documents,    causal,      shape.heads_q, shape.heads_kv,
-                              shape.dim_qk, shape.dim_v, type,          seed++};
-        const Answer answer = solve(problem, comm_);
-        for (const auto& levels : schemes_on(comm_.size())) {
-          if (swap_members(levels) > problem.heads_q) {
-            continue;
-          }
-          for (const DataType wire : {DataType::fp32, type}) {
-            check(problem, {.levels = levels, .gradient_wire = wire, .delay_seed = {}}, answer);
-          }
-        }
+    for (const test::MaskKind kind : test::all_mask_kinds) {
+      const test::MaskDefinition mask = test::random_definition(kind, random_, 4, 150);
+      for (const HeadShape& shape : sampled(head_shapes)) {
+        check_schemes(problem_of(mask, shape, type, seed++), {DataType::fp32, type});
       }
-      ++seed;  // so that each shape meets both masks
     }
     report(name_of(type).data(), type);
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <stdexcept>
 
 #include "tests/attention/attention_case.hpp"
 
@@ -15,7 +16,8 @@ struct Norms {
   double size = 0.0;
 
   void add(double x, double ref, double m) {
-    if (std::isinf(ref) || std::isnan(x) || std::isinf(x)) {
+    const bool sums_nothing = ref == 0.0 && m == 0.0;  // sees nothing, or is seen by nobody
+    if (std::isinf(ref) || std::isnan(x) || std::isinf(x) || sums_nothing) {
       if (x != ref) {
         error = std::numeric_limits<double>::infinity();
       }
@@ -39,6 +41,7 @@ namespace {
 
 struct Checked {
   const char* name;
+  bool of_keys;
   const std::vector<double>& reference;
   const std::vector<double>* size;  ///< the sum behind the reference in absolute values
   std::int64_t heads;
@@ -47,11 +50,11 @@ struct Checked {
 
 /// In the order of LocalResult::tensors.
 std::vector<Checked> checked_tensors(const Problem& p, const Answer& answer) {
-  return {{"out", answer.out, nullptr, p.heads_q, p.dim_v},
-          {"dq", answer.dq, &answer.dq_size, p.heads_q, p.dim_qk},
-          {"dk", answer.dk, &answer.dk_size, p.heads_kv, p.dim_qk},
-          {"dv", answer.dv, &answer.dv_size, p.heads_kv, p.dim_v},
-          {"lse", answer.lse, nullptr, p.heads_q, 1}};
+  return {{"out", false, answer.out, nullptr, p.heads_q, p.dim_v},
+          {"dq", false, answer.dq, &answer.dq_size, p.heads_q, p.dim_qk},
+          {"dk", true, answer.dk, &answer.dk_size, p.heads_kv, p.dim_qk},
+          {"dv", true, answer.dv, &answer.dv_size, p.heads_kv, p.dim_v},
+          {"lse", false, answer.lse, nullptr, p.heads_q, 1}};
 }
 
 /// Adds every element of a rank's tensors to norms_of(tensor, range of rows).
@@ -66,8 +69,9 @@ void compare(const Problem& p, const Answer& answer, const LocalResult& result, 
     const std::int64_t heads = is_lse ? result.plan.heads_q : tensor.heads;
     std::vector<float> values(result.tensors[t].size() / size_of(type));
     widen(type, result.tensors[t].data(), values.data(), values.size());
+    const PositionSet& held = tensor.of_keys ? result.kv_shard : result.shard;
     std::size_t next = 0;
-    for (const PositionRange& range : is_lse ? result.plan.rows : result.shard) {
+    for (const PositionRange& range : is_lse ? result.plan.rows : held) {
       Norms& norms = norms_of(t, range);
       for (std::int64_t token = range.begin; token < range.end; ++token) {
         for (std::int64_t e = 0; e < heads * tensor.dim; ++e) {
@@ -76,6 +80,9 @@ void compare(const Problem& p, const Answer& answer, const LocalResult& result, 
                     tensor.size ? tensor.size->at(place) : 0.0);
         }
       }
+    }
+    if (next != values.size()) {
+      throw std::logic_error{std::string{tensor.name} + " has other rows than the rank's shard"};
     }
   }
 }

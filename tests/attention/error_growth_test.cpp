@@ -38,13 +38,13 @@ std::array<double, 5> largest_errors(const Problem& problem, const Answer& answe
 TEST(ErrorGrowth, DoesNotGrowWithTheNumberOfRanks) {
   for (const DataType type : {DataType::fp32, DataType::bf16}) {
     for (const bool causal : {false, true}) {
-      const Problem problem{.documents = {256},
-                            .causal = causal,
-                            .heads_q = 8,
-                            .heads_kv = 4,
-                            .dim_qk = 32,
-                            .dim_v = 32,
-                            .type = type};
+      const Problem problem{
+          .mask = {.kind = causal ? test::MaskKind::causal : test::MaskKind::no_mask, .doc_lengths = {256}},
+          .heads_q = 8,
+          .heads_kv = 4,
+          .dim_qk = 32,
+          .dim_v = 32,
+          .type = type};
       const Answer answer = solve(problem);
       const auto alone = whole_errors(problem, answer,
                                       run_case_on_threads(problem, {.levels = {}, .delay_seed = {}}, answer));
@@ -62,8 +62,12 @@ TEST(ErrorGrowth, DoesNotGrowWithTheNumberOfRanks) {
 }
 
 TEST(ErrorGrowth, GradientsOfOneSignDriftOnlyWhereTheUserAskedForShortSums) {
-  const Problem problem{
-      .documents = {256}, .heads_q = 2, .heads_kv = 2, .dim_qk = 16, .dim_v = 16, .positive_dv = true};
+  const Problem problem{.mask = {.doc_lengths = {256}},
+                        .heads_q = 2,
+                        .heads_kv = 2,
+                        .dim_qk = 16,
+                        .dim_v = 16,
+                        .positive_dv = true};
   const Answer answer = solve(problem);
   const Setting ring{.levels = {{Algorithm::p2p, 16}}, .delay_seed = {}};
   Setting short_ring = ring;

@@ -10,8 +10,11 @@ namespace {
 class SameBits : public testing::Test {
  protected:
   const MpiCommunicator comm_ = MpiCommunicator::duplicate(MPI_COMM_WORLD);
-  const Problem problem_{
-      .documents = {67, 20, 0, 43}, .causal = true, .heads_q = 8, .heads_kv = 2, .dim_qk = 16, .dim_v = 8};
+  const Problem problem_{.mask = {.kind = test::MaskKind::causal, .doc_lengths = {67, 20, 0, 43}},
+                         .heads_q = 8,
+                         .heads_kv = 2,
+                         .dim_qk = 16,
+                         .dim_v = 8};
   const Answer answer_ = solve(problem_, comm_);
 };
 

@@ -11,8 +11,11 @@ namespace hcp {
 namespace {
 
 TEST(UserFaults, LengthsThatNobodyElseTakesOnEightRanks) {
-  const Problem problem{
-      .documents = {137, 2041, 89}, .causal = true, .heads_q = 2, .heads_kv = 1, .dim_qk = 8, .dim_v = 8};
+  const Problem problem{.mask = {.kind = test::MaskKind::causal, .doc_lengths = {137, 2041, 89}},
+                        .heads_q = 2,
+                        .heads_kv = 1,
+                        .dim_qk = 8,
+                        .dim_v = 8};
   const Answer answer = solve(problem);
   for (const std::vector<Level>& levels :
        std::vector<std::vector<Level>>{{{Algorithm::p2p, 8}}, {{Algorithm::p2p, 4}, {Algorithm::a2a, 2}}}) {
@@ -25,8 +28,11 @@ TEST(UserFaults, LengthsThatNobodyElseTakesOnEightRanks) {
 }
 
 TEST(UserFaults, FortyHeadsSwapOverFortyRanksWithEightKvHeads) {
-  const Problem problem{
-      .documents = {160}, .causal = true, .heads_q = 40, .heads_kv = 8, .dim_qk = 8, .dim_v = 8};
+  const Problem problem{.mask = {.kind = test::MaskKind::causal, .doc_lengths = {160}},
+                        .heads_q = 40,
+                        .heads_kv = 8,
+                        .dim_qk = 8,
+                        .dim_v = 8};
   const Answer answer = solve(problem);
   for (const LocalResult& result :
        run_case_on_threads(problem, {.levels = {{Algorithm::a2a, 40}}, .delay_seed = {}}, answer)) {
@@ -40,11 +46,12 @@ class TwoBlocks : public testing::Test {
  protected:
   static constexpr std::int64_t dim = 16;  // softmax scale 1/4, exact
   static constexpr std::int64_t heads = 2;
-  const Problem problem_{.documents = {8}, .heads_q = heads, .heads_kv = heads, .dim_qk = dim, .dim_v = dim};
+  const Problem problem_{
+      .mask = {.doc_lengths = {8}}, .heads_q = heads, .heads_kv = heads, .dim_qk = dim, .dim_v = dim};
 
   [[nodiscard]] Answer with_logits(float first_block, float second_block) const {
     Answer input = random_input(problem_);
-    for (std::int64_t token = 0; token < problem_.tokens(); ++token) {
+    for (std::int64_t token = 0; token < problem_.mask.queries(); ++token) {
       const float logit = token < 4 ? first_block : second_block;
       for (std::int64_t head = 0; head < heads; ++head) {
         const auto row = static_cast<std::size_t>((token * heads + head) * dim);
@@ -65,13 +72,13 @@ class TwoBlocks : public testing::Test {
     return std::abs(value) < static_cast<double>(std::numeric_limits<float>::min());
   }
 
-  /// Every scheme, zigzag and contiguous; each lse has to be `lse`.
+  /// Every single scheme, every partition; each lse has to be `lse`.
   void expect_right(const Answer& answer, double lse, double lse_tolerance, double tolerance) {
     for (const double value : answer.lse) {
       ASSERT_NEAR(value, lse, 1e-6 * std::abs(lse)) << "of the reference";
     }
     for (const Algorithm algorithm : {Algorithm::p2p, Algorithm::all_gather, Algorithm::a2a}) {
-      for (const Partition partition : {Partition::zigzag, Partition::contiguous}) {
+      for (const Partition partition : all_partitions) {
         const Setting setting{.levels = {{algorithm, 2}}, .partition = partition, .delay_seed = {}};
         SCOPED_TRACE(setting.describe());
         for (const LocalResult& result : run_case_on_threads(problem_, setting, answer)) {

@@ -147,11 +147,24 @@ void add_zigzag_ratios() {
   add_ratio(shard, {.seq_len = 1024, .causal = true}, "zigzag:range");
 }
 
+/// What dropout costs.
+void add_dropout_ratios() {
+  for (const DataType type : {DataType::fp32, DataType::bf16}) {
+    for (const std::int64_t head_dim : {64, 128}) {
+      const Case without{.head_dim = head_dim, .type = type, .causal = true};
+      Case with = without;
+      with.dropout = 0.1;
+      add_ratio(with, without, "dropout:none");
+    }
+  }
+}
+
 const bool registered = [] {
   benchmark::AddCustomContext("instruction set", std::string{cpu_isa_name()});
   add_rates();
   add_thread_ratios();
   add_zigzag_ratios();
+  add_dropout_ratios();
   return true;
 }();
 

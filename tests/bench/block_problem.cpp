@@ -1,7 +1,6 @@
 #include "tests/bench/block_problem.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -13,9 +12,8 @@
 namespace hcp::bench {
 namespace {
 
-AttentionMask mask_of(const Case& setup) {
-  const std::array<std::int64_t, 2> offsets{0, setup.seq_len};
-  return setup.causal ? AttentionMask::causal(offsets) : AttentionMask::no_mask(offsets);
+AttentionMask mask_of(const Case& setup, const DocumentBounds& documents) {
+  return setup.causal ? AttentionMask::causal(documents) : AttentionMask::no_mask(documents);
 }
 
 PositionSet rows_of(const Case& setup) {
@@ -34,11 +32,13 @@ float* floats(const Buffer& buffer) {
 
 BlockProblem::BlockProblem(const Case& setup)
     : setup_{setup},
-      mask_{mask_of(setup)},
+      offsets_{0, setup.seq_len},
+      mask_{mask_of(setup, DocumentBounds{offsets_})},
       positions_{rows_of(setup)},
       rule_{&mask_,
             {0, 0, setup.heads_q / setup.heads_kv},
-            1.0F / std::sqrt(static_cast<float>(setup.head_dim))},
+            1.0F / std::sqrt(static_cast<float>(setup.head_dim)),
+            {.probability = setup.dropout, .query_offsets = offsets_, .key_offsets = offsets_}},
       kernel_{make_cpu_attention_kernel(setup.threads)},
       q_{random_tensor(setup.heads_q, 1)},
       k_{random_tensor(setup.heads_kv, 2)},

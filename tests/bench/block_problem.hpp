@@ -1,6 +1,7 @@
 /// One block of attention with everything that both passes read and write.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -19,6 +20,7 @@ struct Case {
   int threads = 1;
   /// The block is chunks 0 and 2 * zigzag_cp - 1 of the sequence cut into 2 * zigzag_cp; 0: all of it.
   std::int64_t zigzag_cp = 0;
+  double dropout = 0.0;  ///< probability
 };
 
 /// Queries and keys of the same positions, normally distributed.
@@ -47,6 +49,7 @@ class BlockProblem {
   [[nodiscard]] KvBlock kv() const;
 
   Case setup_;
+  std::array<std::int64_t, 2> offsets_;  ///< of the one document
   AttentionMask mask_;
   PositionSet positions_;
   BlockRule rule_;

@@ -112,19 +112,76 @@ TEST(ExchangeBytes, DoubleRingMovesWhatAFlatRingMovesButLessOfItAcross) {
 TEST(ExchangeBytes, CausalMovesThreeQuartersZigzagAndHalfContiguous) {
   for (const Algorithm algorithm : {p2p, gather}) {
     const std::int64_t tokens = 16 * 2 * 8;
-    for (const std::vector<Level>& levels : std::vector<std::vector<Level>>{
-             {{algorithm, 8}}, {{algorithm, 4}, {algorithm, 2}}, {{algorithm, 2}, {a2a, 4}}}) {
+    for (const std::vector<Level>& levels :
+         std::vector<std::vector<Level>>{{{algorithm, 8}},
+                                         {{algorithm, 4}, {algorithm, 2}},
+                                         {{algorithm, 2}, {a2a, 4}},
+                                         {{a2a, 2}, {algorithm, 2}, {p2p, 2}},
+                                         {{gather, 2}, {algorithm, 2}, {p2p, 2}}}) {
       for (const Pass pass : {Pass::forward, Pass::backward}) {
-        const auto moved = [&](bool causal, Partition partition) {
-          return PlannedGroup{levels, {tokens}, causal, {4, 4}, partition}.bytes(pass,
-                                                                                 {Payload::kv, Payload::dkv});
-        };
-        const std::int64_t dense = moved(false, Partition::zigzag);
-        EXPECT_EQ(moved(true, Partition::zigzag) * 4, dense * 3);
-        EXPECT_EQ(moved(true, Partition::contiguous) * 2, dense);
+        const PlannedGroup dense{levels, {tokens}, false, {4, 4}};
+        const PlannedGroup zigzag{levels, {tokens}, true, {4, 4}};
+        const PlannedGroup contiguous{levels, {tokens}, true, {4, 4}, Partition::contiguous};
+        for (int level = 0; level < static_cast<int>(levels.size()); ++level) {
+          const auto moved = [&](const PlannedGroup& group) {
+            return group.level_bytes(pass, level, {Payload::kv, Payload::dkv});
+          };
+          EXPECT_EQ(moved(dense) > 0, levels[static_cast<std::size_t>(level)].algorithm != a2a);
+          EXPECT_EQ(moved(zigzag) * 4, moved(dense) * 3);
+          EXPECT_EQ(moved(contiguous) * 2, moved(dense));
+        }
       }
     }
   }
+}
+
+TEST(ExchangeBytes, AWindowUpToAShardMovesOneEdgePerSide) {
+  constexpr std::int64_t shard = 32;
+  for (const Algorithm algorithm : {p2p, gather}) {
+    for (const int ranks : {2, 3, 4, 8}) {
+      for (const Window window : {Window{shard, 0}, Window{5, 7}, Window{0, shard}}) {
+        const test::MaskDefinition mask{
+            .kind = test::MaskKind::sliding_window, .doc_lengths = {shard * ranks}, .window = window};
+        const PlannedGroup group{{{algorithm, ranks}}, mask, {4, 2}, Partition::contiguous};
+        const std::int64_t edges = (ranks - 1) * (window.left + window.right);
+        EXPECT_EQ(group.bytes(Pass::forward), 2 * 2 * head_bytes(edges));
+        EXPECT_EQ(group.bytes(Pass::backward),
+                  2 * 2 * (head_bytes(edges) + head_bytes(edges, gradient_bytes)));
+        const int sides = (window.left > 0 ? 1 : 0) + (window.right > 0 ? 1 : 0);
+        EXPECT_EQ(group.messages(Pass::forward), sides * (ranks - 1));
+        EXPECT_EQ(group.messages(Pass::backward), 2 * sides * (ranks - 1));
+      }
+    }
+  }
+}
+
+TEST(ExchangeBytes, KeysThatAreOtherTokensThanQueriesTravelAsKeys) {
+  for (const int ranks : {2, 4}) {
+    const std::int64_t queries = 32 * ranks;
+    for (const std::int64_t keys : {queries / 2, 3 * queries}) {
+      const test::MaskDefinition mask{
+          .kind = test::MaskKind::no_mask, .doc_lengths = {queries}, .kv_doc_lengths = {keys}};
+      for (const Algorithm algorithm : {p2p, gather}) {
+        const PlannedGroup group{{{algorithm, ranks}}, mask, {8, 2}};
+        EXPECT_EQ(group.bytes(Pass::forward), (ranks - 1) * 2 * 2 * head_bytes(keys));
+        EXPECT_EQ(group.bytes(Pass::backward, {Payload::dkv}),
+                  (ranks - 1) * 2 * 2 * head_bytes(keys, gradient_bytes));
+      }
+      const PlannedGroup swapped{{{a2a, ranks}}, mask, {8, 8}};
+      const std::int64_t travelling_heads = 2 * 8 * (ranks - 1);
+      EXPECT_EQ(swapped.bytes(Pass::forward), travelling_heads * head_bytes(queries + keys) / ranks);
+      EXPECT_EQ(swapped.bytes(Pass::backward), travelling_heads * head_bytes(queries + keys) / ranks);
+    }
+  }
+}
+
+TEST(ExchangeBytes, KeysThatNobodyLooksAtAreNotSwapped) {
+  // Four queries, 64 keys: a causal query sees the keys up to its own place.
+  const test::MaskDefinition mask{.kind = test::MaskKind::causal, .doc_lengths = {4}, .kv_doc_lengths = {64}};
+  const PlannedGroup group{{{a2a, 2}}, mask, {8, 8}, Partition::contiguous};
+  // Out of two rows of each rank, half of the heads; the looked-at keys lie on rank 0 alone.
+  EXPECT_EQ(group.bytes(Pass::forward, {Payload::qkv}), 4 * (head_bytes(4) + 2 * head_bytes(4)));
+  EXPECT_EQ(group.bytes(Pass::backward, {Payload::dqkv}), 4 * (head_bytes(4) + 2 * head_bytes(4)));
 }
 
 TEST(ExchangeBytes, DocumentsThatStayWholeMoveNothing) {
@@ -198,8 +255,10 @@ TEST(ExchangePlan, EverySentMessageIsReceivedInOrder) {
   RandomPlans random{7};
   for (int round = 0; round < 60; ++round) {
     const std::vector<Level> levels = random.levels(3, 12);
-    const Partition partition = random.coin() ? Partition::zigzag : Partition::contiguous;
-    expect_ends_match(PlannedGroup{levels, random.documents(60), random.coin(), {28, 7}, partition});
+    const Partition partition = random.partition();
+    const PlannedGroup group{levels, random.mask(60), {28, 7}, partition};
+    SCOPED_TRACE(group.describe());
+    expect_ends_match(group);
   }
 }
 
@@ -300,6 +359,18 @@ TEST(HeadBlocks, FortyQueryHeadsOverEightKvHeadsOnFortyRanks) {
 
 TEST(ExchangePlan, MoreSwapMembersThanQueryHeadsAreRefused) {
   EXPECT_THROW((PlannedGroup{{{a2a, 8}}, {64}, false, {4, 4}}), std::invalid_argument);
+}
+
+TEST(ExchangePlan, ShardsOfQueriesAndOfKeysAreNeededFromEveryRank) {
+  const PlannedGroup group{{{p2p, 2}}, {64}, false, {4, 4}};
+  LayerGeometry geometry = group.geometry();
+  geometry.kv_shards.pop_back();
+  try {
+    static_cast<void>(make_exchange_plan(geometry, 0));
+    FAIL() << "nothing was refused";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "the level sizes make 2 ranks, but there are 1 shards of keys");
+  }
 }
 
 TEST(ExchangePlan, OneRankNeedsNoCommunicator) {

@@ -40,41 +40,33 @@ class InnerGroups {
   std::vector<int> levels_;
 };
 
-struct Tokens {
-  std::vector<int> owner;     ///< CP rank
-  std::vector<int> document;  ///< by number
-  bool causal = false;
-
-  [[nodiscard]] bool sees(std::size_t query, std::size_t key) const {
-    return document[query] == document[key] && (!causal || key <= query);
-  }
-};
-
-Tokens tokens_of(const PlannedGroup& group, const std::vector<std::int64_t>& documents, bool causal) {
-  Tokens tokens{.owner = {}, .document = {}, .causal = causal};
-  for (std::size_t d = 0; d < documents.size(); ++d) {
-    tokens.document.insert(tokens.document.end(), static_cast<std::size_t>(documents[d]),
-                           static_cast<int>(d));
-  }
-  tokens.owner.resize(tokens.document.size());
-  for (std::size_t rank = 0; rank < group.plans.size(); ++rank) {
-    for (const PositionRange& range : group.geometry().shards[rank]) {
-      std::fill_n(tokens.owner.begin() + range.begin, range.size(), static_cast<int>(rank));
+/// The CP rank that holds each token.
+std::vector<int> owners(const std::vector<PositionSet>& shards, std::int64_t tokens) {
+  std::vector<int> owner(static_cast<std::size_t>(tokens));
+  for (std::size_t rank = 0; rank < shards.size(); ++rank) {
+    for (const PositionRange& range : shards[rank]) {
+      std::fill_n(owner.begin() + range.begin, range.size(), static_cast<int>(rank));
     }
   }
-  return tokens;
+  return owner;
 }
+
+struct Tokens {
+  std::vector<int> owner_of_query;
+  std::vector<int> owner_of_key;
+  std::vector<std::vector<bool>> sees;  ///< [query][key]
+};
 
 /// Pairs of a key and an inner group of `level` that looks at it and lies in another place of that level than
 /// its owner.
 std::int64_t lent_rows(const Tokens& tokens, const InnerGroups& groups, int level) {
   std::int64_t rows = 0;
-  for (std::size_t key = 0; key < tokens.owner.size(); ++key) {
-    const int own_place = groups.group_of(tokens.owner[key], level).front();
+  for (std::size_t key = 0; key < tokens.owner_of_key.size(); ++key) {
+    const int own_place = groups.group_of(tokens.owner_of_key[key], level).front();
     std::set<std::vector<int>> lookers;
-    for (std::size_t query = 0; query < tokens.owner.size(); ++query) {
-      if (tokens.sees(query, key)) {
-        lookers.insert(groups.group_of(tokens.owner[query], level));
+    for (std::size_t query = 0; query < tokens.owner_of_query.size(); ++query) {
+      if (tokens.sees[query][key]) {
+        lookers.insert(groups.group_of(tokens.owner_of_query[query], level));
       }
     }
     rows += std::ranges::count_if(lookers, [&](const auto& group) { return group.front() != own_place; });
@@ -96,18 +88,16 @@ TEST(LookedAtBytes, EveryLevelMovesARowToEachGroupThatLooksAtIt) {
   int moving_levels = 0;
   for (int round = 0; round < 120; ++round) {
     const std::vector<Level> levels = random.levels(3, 16);
-    const std::vector<std::int64_t> documents = random.documents(40);
-    const bool causal = random.coin();
-    const Partition partition = random.coin() ? Partition::zigzag : Partition::contiguous;
+    const test::MaskDefinition mask = random.mask(40);
+    const Partition partition = random.partition();
     const Heads heads = random.one_of(std::vector<Heads>{{28, 7}, {16, 16}, {25, 1}});
     constexpr HeadDims dims{16, 24};
-    const PlannedGroup group{levels,    documents,      causal,         heads,
-                             partition, DataType::bf16, DataType::fp32, dims};
-    SCOPED_TRACE(group.describe() + (causal ? ", causal, " : ", no_mask, ") +
-                 std::string{name_of(partition)} + ", documents " + testing::PrintToString(documents));
+    const PlannedGroup group{levels, mask, heads, partition, DataType::bf16, DataType::fp32, dims};
+    SCOPED_TRACE(group.describe());
 
     const InnerGroups groups{group};
-    const Tokens tokens = tokens_of(group, documents, causal);
+    const Tokens tokens{owners(group.geometry().shards, mask.queries()),
+                        owners(group.geometry().kv_shards, mask.keys()), mask.dense()};
     const std::int64_t row_elements = kv_heads_held(heads, Scheme{levels}.a2a_size()) * (dims.qk + dims.v);
     for (const int level : groups.visiting_levels()) {
       const std::int64_t rows = lent_rows(tokens, groups, level);

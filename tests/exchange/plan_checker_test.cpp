@@ -1,4 +1,4 @@
-/// Plans of random schemes and documents have none of the faults that plan_checker.hpp knows; and planted
+/// Plans of random schemes and masks have none of the faults that plan_checker.hpp knows; and planted
 /// faults are found.
 #include "tests/exchange/plan_checker.hpp"
 
@@ -35,23 +35,24 @@ void expect_no_faults(const PlannedGroup& group) {
 
 TEST(PlanChecker, RandomPlansHaveNoFaults) {
   RandomPlans random{1};
+  int with_other_keys = 0;
   for (int round = 0; round < 250; ++round) {
     const std::vector<Level> levels = random.levels(4, round % 10 == 0 ? 64 : 24);
-    const std::vector<std::int64_t> documents = random.documents(90);
+    const test::MaskDefinition mask = random.mask(90);
     const auto heads = random.one_of(std::vector<Heads>{{28, 7}, {40, 8}, {64, 1}, {60, 60}, {125, 25}});
-    const bool causal = random.coin();
-    const Partition partition = random.coin() ? Partition::zigzag : Partition::contiguous;
+    const Partition partition = random.partition();
     const std::vector<DataType> types{DataType::fp32, DataType::bf16, DataType::fp16};
     const DataType storage = random.one_of(types);
     const DataType wire = random.one_of(types);
     if (Scheme{levels}.a2a_size() > heads.q) {
       continue;
     }
-    const PlannedGroup group{levels, documents, causal, heads, partition, storage, wire, few_channels};
-    SCOPED_TRACE(group.describe() + (causal ? ", causal, " : ", no_mask, ") +
-                 std::string{name_of(partition)} + ", documents " + testing::PrintToString(documents));
+    const PlannedGroup group{levels, mask, heads, partition, storage, wire, few_channels};
+    SCOPED_TRACE(group.describe());
     expect_no_faults(group);
+    with_other_keys += mask.kv_doc_lengths.empty() ? 0 : 1;
   }
+  EXPECT_GT(with_other_keys, 30);
 }
 
 // --- Planted faults. ---

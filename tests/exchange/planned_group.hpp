@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/exchange/exchange_plan.hpp"
+#include "tests/kernels/mask_definition.hpp"
 #include "topology/sequence_partition.hpp"
 
 namespace hcp {
@@ -21,8 +22,21 @@ struct HeadDims {
   std::int64_t v = 16;
 };
 
+/// What each CP rank holds of the queries and of the keys of a mask. Where these are different tokens, a
+/// balanced partition deals keys contiguously.
+struct DealtShards {
+  std::vector<PositionSet> queries;
+  std::vector<PositionSet> keys;
+};
+[[nodiscard]] DealtShards dealt(const std::vector<Level>& levels, Partition partition,
+                                const test::MaskDefinition& definition);
+
 class PlannedGroup {
  public:
+  PlannedGroup(std::vector<Level> levels, const test::MaskDefinition& definition, Heads heads,
+               Partition partition = Partition::zigzag, DataType storage = DataType::bf16,
+               DataType gradient_wire = DataType::fp32, HeadDims dims = {});
+  /// Queries and keys are the same tokens.
   /// @param documents lengths, zero allowed
   PlannedGroup(std::vector<Level> levels, const std::vector<std::int64_t>& documents, bool causal,
                Heads heads, Partition partition = Partition::zigzag, DataType storage = DataType::bf16,
@@ -47,12 +61,14 @@ class PlannedGroup {
   }
   [[nodiscard]] const LayerGeometry& geometry() const { return geometry_; }
   [[nodiscard]] std::vector<int> level_sizes() const;
-  /// Scheme, sizes and data types; not the documents.
+  /// Everything that the group was made from.
   [[nodiscard]] std::string describe() const;
 
   std::vector<ExchangePlan> plans;
 
  private:
+  test::MaskDefinition definition_;
+  Partition partition_;
   AttentionMask mask_;
   LayerGeometry geometry_;
 };

@@ -1,4 +1,4 @@
-/// Random schemes and documents, the same for the same seed on every machine.
+/// Random schemes and masks, the same for the same seed on every machine.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "src/exchange/scheme.hpp"
+#include "tests/kernels/mask_definition.hpp"
+#include "topology/sequence_partition.hpp"
 
 namespace hcp {
 
@@ -22,7 +24,6 @@ class RandomPlans {
   [[nodiscard]] Value one_of(const std::vector<Value>& values) {
     return values[static_cast<std::size_t>(below(std::ssize(values)))];
   }
-  [[nodiscard]] bool coin() { return below(2) == 0; }
 
   /// One to `most_levels` levels of any algorithms, of at most `most_ranks` ranks together.
   [[nodiscard]] std::vector<Level> levels(int most_levels, int most_ranks) {
@@ -39,14 +40,14 @@ class RandomPlans {
     return levels;
   }
 
-  /// One to six documents of less than `longest` tokens, some short or empty, with at least one token.
-  [[nodiscard]] std::vector<std::int64_t> documents(std::int64_t longest) {
-    std::vector<std::int64_t> lengths(static_cast<std::size_t>(1 + below(6)));
-    for (std::int64_t& length : lengths) {
-      length = below(coin() ? longest : 6);
-    }
-    lengths.front() += 1;
-    return lengths;
+  [[nodiscard]] Partition partition() {
+    return all_partitions[static_cast<std::size_t>(below(std::ssize(all_partitions)))];
+  }
+
+  /// Any kind of mask over up to six documents of at most `longest` tokens.
+  [[nodiscard]] test::MaskDefinition mask(std::int64_t longest) {
+    const auto kinds = std::ssize(test::all_mask_kinds);
+    return test::random_definition(test::all_mask_kinds[below(kinds)], random_, 6, longest);
   }
 
  private:

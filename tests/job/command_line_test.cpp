@@ -122,6 +122,13 @@ TEST(ParseJobConfig, ListsUseCommasOrBlanks) {
     EXPECT_THAT(config.scheme_of_layer(0), ElementsAre(Algorithm::p2p));
     EXPECT_THAT(config.scheme_of_layer(1), ElementsAre(Algorithm::all_gather, Algorithm::a2a));
   }
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--window-size", "-1,-1"},
+                                                {"--window-size", "-1", "-1"},
+                                                {"--window-size=-1,-1"}}) {
+    const JobConfig config = run_config(words);
+    EXPECT_EQ(config.window_size->left, -1);
+    EXPECT_EQ(config.window_size->right, -1);
+  }
 }
 
 TEST(ParseJobConfig, OneSchemeHoldsForAllLayers) {
@@ -231,8 +238,32 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{{"--hierarchical-context-parallel-sizes", "2,4294967298"}, "at most"},
         BadValue{{"--cp-comm-type", "p2p+a2b"}, "did you mean a2a?"},
         BadValue{{"--cp-comm-type", "p2p+"}, "a name is missing"},
-        BadValue{{"--cp-partition", "striped"}, "zigzag, contiguous"},
-        BadValue{{"--attention-mask-type", "padding"}, "no_mask, causal"},
+        BadValue{{"--cp-partition", "stripes"}, "zigzag, contiguous, striped, balanced"},
+        BadValue{{"--stripe-size", "0"}, "at least 1"},
+        BadValue{{"--attention-mask-type", "window"},
+                 "no_mask, causal, causal_bottom_right, sliding_window, padding, padding_causal, prefix_lm, "
+                 "block_causal, block_diffusion, intervals"},
+        BadValue{{"--window-size", "-2,0"}, "'-2' is too small; at least -1"},
+        BadValue{{"--window-size", "0,-5"}, "'-5' is too small; at least -1"},
+        BadValue{{"--window-size", "3"}, "1 numbers; a window is two, LEFT,RIGHT"},
+        BadValue{{"--window-size", "1,2,3"}, "3 numbers"}, BadValue{{"--window-size", "1,all"}, "'all'"},
+        BadValue{{"--doc-valid-lengths", "4,-1"}, "'-1' is too small"},
+        BadValue{{"--prefix-lengths", "-1"}, "'-1' is too small"},
+        BadValue{{"--mask-block-size", "0"}, "at least 1"},
+        BadValue{{"--mask-file", ""}, "name of a file is missing"},
+        BadValue{{"--kv-seq-length", "0"}, "at least 1"},
+        BadValue{{"--kv-doc-lengths", "4,-1"}, "'-1' is too small"},
+        BadValue{{"--softmax-type", "off_by_one"}, "vanilla, off-by-one, learnable"},
+        BadValue{{"--attention-dropout", "1"}, "'1' is not a probability from 0 to 1 - 2^-16"},
+        BadValue{{"--attention-dropout", "-0.1"}, "not a probability"},
+        BadValue{{"--attention-dropout", "nan"}, "not a probability"},
+        BadValue{{"--attention-dropout", "10%"}, "not a probability"},
+        BadValue{{"--softmax-scale", "0"}, "finite number above 0"},
+        BadValue{{"--softmax-scale", "-0.5"}, "finite number above 0"},
+        BadValue{{"--softmax-scale", "inf"}, "finite number above 0"},
+        BadValue{{"--softmax-scale", "nan"}, "finite number above 0"},
+        BadValue{{"--softmax-scale", "1e-60"}, "finite number above 0"},
+        BadValue{{"--softmax-scale", "0.1x"}, "finite number above 0"},
         BadValue{{"--dtype", "fp64"}, "fp32, bf16, fp16"},
         BadValue{{"--grad-comm-dtype", "fp8"}, "fp32, bf16, fp16"},
         BadValue{{"--backend", "gpu"}, "auto, cpu, cuda"},
@@ -253,10 +284,50 @@ TEST(Describe, TellsCanonicalValuesInTheOrderOfTheHelp) {
 }
 
 TEST(Describe, GivesADeckThatMakesTheSameConfig) {
-  const auto described =
-      describe(run_config({"--seq-length", "7", "--cp-comm-type", "a2a,p2p+a2a", "--num-layers", "2",
-                           "--doc-lengths", "3", "4", "--compute-only", "--timeout", "0.25",
-                           "--threads-per-rank", "2", "--trace", "t.h5", "--qkv", "q.h5"}));
+  const auto described = describe(run_config({"--seq-length",
+                                              "7",
+                                              "--cp-comm-type",
+                                              "a2a,p2p+a2a",
+                                              "--num-layers",
+                                              "2",
+                                              "--doc-lengths",
+                                              "3",
+                                              "4",
+                                              "--compute-only",
+                                              "--timeout",
+                                              "0.25",
+                                              "--threads-per-rank",
+                                              "2",
+                                              "--trace",
+                                              "t.h5",
+                                              "--qkv",
+                                              "q.h5",
+                                              "--attention-mask-type",
+                                              "block_diffusion",
+                                              "--window-size",
+                                              "-1,7",
+                                              "--doc-valid-lengths",
+                                              "2,0",
+                                              "--prefix-lengths",
+                                              "0,1",
+                                              "--mask-block-size",
+                                              "32",
+                                              "--mask-file",
+                                              "mask.h5",
+                                              "--kv-seq-length",
+                                              "9",
+                                              "--kv-doc-lengths",
+                                              "4,5",
+                                              "--softmax-scale",
+                                              "0.3",
+                                              "--softmax-type",
+                                              "off-by-one",
+                                              "--attention-dropout",
+                                              "0.1",
+                                              "--return-max-logit"}));
+  EXPECT_THAT(described, AllOf(Contains(Pair("attention-mask-type", "block_diffusion")),
+                               Contains(Pair("window-size", "-1,7")), Contains(Pair("softmax-scale", "0.3")),
+                               Contains(Pair("kv-doc-lengths", "4,5"))));
   std::string text;
   for (const auto& [name, value] : described) {
     text += name + " = " + value + "\n";

@@ -124,6 +124,14 @@ TEST(Validate, KernelsAndBackEnds) {
               HasSubstr("--backend cuda: this build has no CUDA back end"));
 }
 
+TEST(Validate, StripesNeedTheStripedPartition) {
+  EXPECT_EQ(refusal_on(4, {"--cp-partition", "striped", "--stripe-size", "5"}), "nothing was refused");
+  EXPECT_EQ(refusal_on(4, {"--cp-partition", "balanced", "--stripe-size", "5"}),
+            "--stripe-size 5 means nothing with --cp-partition balanced; leave it out, or use --cp-partition "
+            "striped");
+  EXPECT_THAT(refusal_on(4, {"--stripe-size", "1"}), HasSubstr("--cp-partition zigzag"));
+}
+
 TEST(Validate, MeasurementsThatExcludeEachOther) {
   EXPECT_THAT(refusal_on(1, {"--comm-only", "--compute-only"}), HasSubstr("exclude each other"));
   EXPECT_THAT(refusal_on(1, {"--comm-only", "--verify", "full"}), HasSubstr("--verify full"));
@@ -193,6 +201,8 @@ TEST(ShapeFromOptions, DocumentsRepeatForEveryRow) {
 TEST(ShapeFromFile, OptionsMustAgreeWithIt) {
   const ProblemShape file{.seq_length = 100,
                           .doc_lengths = {60, 40},
+                          .kv_seq_length = 100,
+                          .kv_doc_lengths = {60, 40},
                           .query_heads = 12,
                           .kv_heads = 12,
                           .kv_channels = 32,
@@ -222,6 +232,8 @@ TEST(SetShape, MakesTheOptionsTellEverySize) {
   JobConfig config = parse_job_config({"run", "--qkv", "real.h5"});
   const ProblemShape shape{.seq_length = 100,
                            .doc_lengths = {60, 40},
+                           .kv_seq_length = 100,
+                           .kv_doc_lengths = {60, 40},
                            .query_heads = 12,
                            .kv_heads = 6,
                            .kv_channels = 32,

@@ -39,6 +39,7 @@ class SilentLevel : public testing::Test {
   AttentionMask mask = AttentionMask::no_mask(std::vector<std::int64_t>{0, 32});
   LayerGeometry geometry{.levels = {{Algorithm::p2p, 2}, {Algorithm::p2p, 2}},
                          .shards = {{{0, 8}}, {{8, 16}}, {{16, 24}}, {{24, 32}}},
+                         .kv_shards = {{{0, 8}}, {{8, 16}}, {{16, 24}}, {{24, 32}}},
                          .mask = &mask,
                          .heads_q = 2,
                          .heads_kv = 2,

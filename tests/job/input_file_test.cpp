@@ -109,6 +109,8 @@ TEST_F(InputFileTest, TellsTheShapeAndReadsRowsAndHeads) {
   EXPECT_EQ(file.shape, (ProblemShape{.seq_length = 6,
                                       .micro_batch_size = 1,
                                       .doc_lengths = {2, 0, 4},
+                                      .kv_seq_length = 6,
+                                      .kv_doc_lengths = {},
                                       .query_heads = 4,
                                       .kv_heads = 2,
                                       .kv_channels = 8,
@@ -218,8 +220,8 @@ TEST_F(InputFileTest, RefusesShapesThatDoNotBelongTogether) {
   write_tensor("k", {6, 2, 16}, 0);
   write_tensor("v", {6, 2, 16}, 0);
   expect_refused(
-      "dataset k has the shape [6, 2, 16]; with the other datasets it has to be [tokens, kv heads, dim of "
-      "q] = [6, 2, 8]");
+      "dataset k has the shape [6, 2, 16]; with the other datasets it has to be [kv tokens, kv heads, dim "
+      "of q] = [6, 2, 8]");
 }
 
 TEST_F(InputFileTest, RefusesValuesOfOtherTokens) {
@@ -227,6 +229,32 @@ TEST_F(InputFileTest, RefusesValuesOfOtherTokens) {
   write_tensor("k", {6, 2, 8}, 0);
   write_tensor("v", {5, 2, 16}, 0);
   expect_refused("dataset v has the shape [5, 2, 16]");
+}
+
+TEST_F(InputFileTest, KeysMayBeOtherTokensThanQueries) {
+  write_tensor("q", {6, 4, 8}, 0);
+  write_tensor("k", {9, 2, 8}, 1000);
+  write_tensor("v", {9, 2, 16}, 2000);
+  write_doc_lengths({2, 4});
+  write("kv_doc_lengths", H5T_STD_I64LE, H5T_NATIVE_INT64, {2}, std::vector<std::int64_t>{0, 9});
+  close();
+  const InputFile file = open_input_file(path(), 0);
+  EXPECT_EQ(file.shape, (ProblemShape{.seq_length = 6,
+                                      .micro_batch_size = 1,
+                                      .doc_lengths = {2, 4},
+                                      .kv_seq_length = 9,
+                                      .kv_doc_lengths = {0, 9},
+                                      .query_heads = 4,
+                                      .kv_heads = 2,
+                                      .kv_channels = 8,
+                                      .v_channels = 16}));
+  EXPECT_EQ(values(*file.source, InputTensor::k, {{8, 9}}, 1, 1, 8).front(), 0.25F * (1000 + 17 * 8));
+}
+
+TEST_F(InputFileTest, RefusesDocumentsOfKeysThatAreNotTheKeys) {
+  write_qkv();
+  write("kv_doc_lengths", H5T_STD_I64LE, H5T_NATIVE_INT64, {2}, std::vector<std::int64_t>{2, 3});
+  expect_refused("kv_doc_lengths sums to 5; the tensors have 6 tokens");
 }
 
 TEST_F(InputFileTest, RefusesAnOutOfAnotherShape) {

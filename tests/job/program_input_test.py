@@ -101,7 +101,7 @@ class BadInputFile(program_case.ProgramCase):
         self.write(q=self.tensor(TOKENS, HEADS * DIM))
         self.require_refusal("dataset q has the shape [48, 32]; it has to be [tokens, heads, dim]")
         self.write(k=self.tensor(TOKENS - 1, HEADS, DIM))
-        self.require_refusal("dataset k has the shape [47, 2, 16]", "= [48, 2, 16]")
+        self.require_refusal("dataset v has the shape [48, 2, 16]", "= [47, 2, 16]")
         self.write(v=self.tensor(TOKENS, HEADS - 1, DIM))
         self.require_refusal("dataset v has the shape [48, 1, 16]", "= [48, 2, 16]")
         self.write(q=self.tensor(TOKENS, HEADS, 12), k=self.tensor(TOKENS, HEADS, 12))

@@ -187,6 +187,7 @@ struct Rank {
                .dim_qk = dim_qk,
                .dim_v = dim_v,
                .rows = shards[rank],
+               .kv_rows = shards[rank],
                .out = out.view(),
                .dq = dq.view(),
                .dk = dk.view(),
@@ -388,6 +389,7 @@ TEST(Verification, OutIsComparedWithTheStoredOne) {
                        .dim_qk = dim_qk,
                        .dim_v = dim_v,
                        .rows = {{0, tokens}},
+                       .kv_rows = {{0, tokens}},
                        .out = out.view(),
                        .dq = {},
                        .dk = {},
@@ -451,6 +453,7 @@ class LongSequence : public testing::Test {
             .dim_qk = 1,
             .dim_v = channels,
             .rows = shards[rank],
+            .kv_rows = shards[rank],
             .out = out.view(),
             .dq = zeros.view(),
             .dk = {zeros.view().data, DataType::fp32, zeros.rows, 1, 1},
@@ -562,6 +565,7 @@ TEST(Verification, UnreadableInputIsAnError) {
   results.dim_qk = dim_qk;
   results.dim_v = dim_v;
   results.rows = {{0, tokens}};
+  results.kv_rows = results.rows;
   results.out = out.view();
   EXPECT_THROW(static_cast<void>(verify_layer(results, UnreadableSource{}, Coverage::sample, alone, [] {})),
                std::invalid_argument);
@@ -571,6 +575,7 @@ TEST(Verification, FlopOfTheReference) {
   const ProblemShape shape{.seq_length = 100,
                            .micro_batch_size = 1,
                            .doc_lengths = {100},
+                           .kv_doc_lengths = {100},
                            .query_heads = 3,
                            .kv_heads = 3,
                            .kv_channels = 8,

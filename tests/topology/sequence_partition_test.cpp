@@ -195,13 +195,26 @@ TEST(Zigzag, RandomShapesFollowTheRuleWordByWord) {
   }
 }
 
+/// Every document in one piece or two, of any weight.
+std::vector<WeightedPiece> random_pieces(std::mt19937& random, const Lengths& lengths) {
+  std::vector<WeightedPiece> pieces;
+  for (const std::int64_t length : lengths) {
+    const std::int64_t first = std::uniform_int_distribution<std::int64_t>{0, length}(random);
+    for (const std::int64_t tokens : {first, length - first}) {
+      pieces.push_back({tokens, std::uniform_int_distribution<std::int64_t>{0, 2000}(random)});
+    }
+  }
+  return pieces;
+}
+
 TEST(SequencePartition, RandomShapesCoverEveryTokenOnceInBalancedNormalisedShards) {
   std::mt19937 random{11};
   for (int shape = 0; shape < 400; ++shape) {
     const int shards = std::uniform_int_distribution<int>{1, 9}(random);
     const Lengths lengths = random_lengths(random);
-    for (const Partition kind : {Partition::zigzag, Partition::contiguous}) {
-      const SequencePartition partition{kind, lengths, shards};
+    const PartitionOptions options{.stripe_size = 1, .pieces = random_pieces(random, lengths)};
+    for (const Partition kind : all_partitions) {
+      const SequencePartition partition{kind, lengths, shards, options};
       const std::int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
       ASSERT_EQ(partition.tokens(), tokens);
       std::vector<int> holders(static_cast<std::size_t>(tokens), 0);
@@ -273,8 +286,10 @@ TEST(SequencePartition, RefusesWrongInput) {
 }
 
 TEST(PartitionNames, RoundTrip) {
-  EXPECT_EQ(partition_from_name("zigzag"), Partition::zigzag);
-  EXPECT_EQ(partition_from_name("contiguous"), Partition::contiguous);
+  for (const Partition partition : all_partitions) {
+    EXPECT_EQ(partition_from_name(name_of(partition)), partition);
+  }
+  EXPECT_EQ(partition_from_name("striped"), Partition::striped);
   EXPECT_EQ(name_of(Partition::contiguous), "contiguous");
   EXPECT_THROW(static_cast<void>(partition_from_name("zig-zag")), std::invalid_argument);
 }

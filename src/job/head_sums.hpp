@@ -1,0 +1,37 @@
+/// What a layer has one number of for each query head, to which all rows of all ranks contribute: the
+/// gradients of sinks, and the largest scores. The reference's, and what the ranks of a group computed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "src/job/lockstep.hpp"
+#include "src/job/verification.hpp"
+
+namespace hcp {
+
+class HeadSums {
+ public:
+  /// @param results  must outlive this
+  explicit HeadSums(const LayerResults& results);
+
+  /// The reference of this rank's rows in one query head, counted from the tensor-parallel rank's first.
+  /// @param of_rows  the largest score of each row
+  void add_max_logits(std::int64_t head, std::span<const double> of_rows);
+  /// @param lse, delta  of the rows
+  void add_sink_gradient(std::int64_t head, std::span<const double> lse, std::span<const double> delta);
+
+  /// Collective; empty if the run computed none.
+  [[nodiscard]] std::optional<TensorError> max_logit_error(const Lockstep& group) const;
+  [[nodiscard]] std::optional<TensorError> dsink_error(const Lockstep& group) const;
+
+ private:
+  const LayerResults& results_;
+  std::vector<double> max_logits_;  ///< [query heads], as the others
+  std::vector<double> dsinks_;
+  std::vector<double> dsink_magnitudes_;
+};
+
+}  // namespace hcp
