@@ -78,8 +78,8 @@ class AttentionKernel {
   [[nodiscard]] virtual MemorySpace memory_space() const = 0;
 
   /// Folds the attention of a block into `running`, where the mask allows. A row that sees no key of the
-  /// block keeps its values; -inf merged with -inf is -inf. Dropout multiplies
-  /// what goes into out, not the sum.
+  /// block keeps its values; -inf merged with -inf is -inf. Dropout multiplies what goes into out,
+  /// not the sum.
   /// @throws std::invalid_argument if shapes disagree
   /// @source Dao 2023, arXiv:2307.08691, section 3.1
   virtual void forward_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv,
