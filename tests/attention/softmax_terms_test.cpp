@@ -28,7 +28,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 void load(const test::StoredTensor& whole, const PositionSet& rows, TensorView target) {
   const test::StoredTensor part = whole.rows_at(rows);
-  std::memcpy(target.data, part.bytes.data(), part.bytes.size());
+  std::ranges::copy(part.bytes, target.data);  // of no rows, too
 }
 
 /// Columns [first, first + width) of the rows of a whole tensor with `row_elements` columns.
