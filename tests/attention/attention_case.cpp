@@ -1,10 +1,10 @@
 #include "tests/attention/attention_case.hpp"
 
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <utility>
 
 #include "tests/exchange/planned_group.hpp"
@@ -16,6 +16,7 @@ namespace hcp {
 namespace {
 
 constexpr std::chrono::microseconds longest_delay{300};  // several times what a message takes
+constexpr float stale = 1e9F;                            // must not survive
 
 void load(const std::vector<float>& whole, const PositionSet& rows, TensorView target) {
   std::int64_t row = 0;
@@ -33,20 +34,61 @@ std::vector<std::byte> bytes_of(TensorView view) {
 
 }  // namespace
 
-float Problem::scale() const {
-  return 1.0F / std::sqrt(static_cast<float>(dim_qk));
+test::SoftmaxCase Problem::of_kv_head(std::int64_t kv_head) const {
+  const std::int64_t queries_per_kv = heads_q / heads_kv;
+  const std::int64_t first = kv_head * queries_per_kv;
+  test::SoftmaxCase part{.attention = {.heads_q = queries_per_kv,
+                                       .heads_kv = 1,
+                                       .heads = {first, kv_head, queries_per_kv},
+                                       .dim_qk = dim_qk,
+                                       .dim_v = dim_v,
+                                       .type = type,
+                                       .any_mask = mask,
+                                       .scale = softmax_scale},
+                         .documents_per_row = dropout.documents_per_row,
+                         .dropout = dropout.probability,
+                         .seed = dropout.seed,
+                         .layer = dropout.layer,
+                         .first_head = dropout.first_head};
+  if (!sinks.empty()) {
+    part.sinks.assign(sinks.begin() + first, sinks.begin() + first + queries_per_kv);
+  }
+  return part;
 }
 
 std::string Problem::describe() const {
-  return test::text_of(mask) + ", heads " + std::to_string(heads_q) + ":" + std::to_string(heads_kv) +
-         ", dims " + std::to_string(dim_qk) + "/" + std::to_string(dim_v) + ", " +
-         std::string{name_of(type)} + ", seed " + std::to_string(seed);
+  std::ostringstream text;
+  text << test::text_of(mask) << ", heads " << heads_q << ':' << heads_kv << ", dims " << dim_qk << '/'
+       << dim_v << ", " << name_of(type) << ", seed " << seed;
+  if (!sinks.empty()) {
+    text << ", sinks";
+    for (const float sink : sinks) {
+      text << ' ' << sink;
+    }
+  }
+  if (softmax_scale) {
+    text << ", scale " << *softmax_scale;
+  }
+  if (dropout.drops()) {
+    text << ", dropout " << dropout.probability << " by seed " << dropout.seed << ", layer " << dropout.layer
+         << ", heads from " << dropout.first_head << ", " << dropout.documents_per_row
+         << " documents in a row";
+  }
+  return text.str();
 }
 
 std::string Setting::describe() const {
   const Scheme scheme{levels};
-  return scheme.name() + " " + scheme.sizes() + ", " + std::string{name_of(partition)} +
-         ", gradients travel in " + std::string{name_of(gradient_wire)};
+  std::ostringstream text;
+  text << scheme.name() << ' ' << scheme.sizes() << ", " << name_of(partition);
+  if (partition == Partition::striped) {
+    text << " by " << stripe_size;
+  }
+  text << ", gradients travel in " << name_of(gradient_wire) << ", threads " << threads;
+  if (delay_seed) {
+    text << ", delays by seed " << *delay_seed;
+  }
+  return text.str();
 }
 
 namespace {
@@ -77,7 +119,7 @@ LocalResult run_rank(const Problem& problem, const Setting& setting, const Answe
     sizes.push_back(level.size);
   }
   const AttentionMask mask = problem.mask.mask();
-  DealtShards shards = dealt(setting.levels, setting.partition, problem.mask);
+  DealtShards shards = dealt(setting.levels, setting.partition, problem.mask, setting.stripe_size);
   const LayerGeometry geometry{.levels = setting.levels,
                                .shards = std::move(shards.queries),
                                .kv_shards = std::move(shards.keys),
@@ -111,13 +153,26 @@ LocalResult run_rank(const Problem& problem, const Setting& setting, const Answe
   for (const KnownArray array : {array_out, array_dq, array_dk, array_dv}) {  // stale values must not survive
     std::memset(tensors.view(array).data, 0xFF, static_cast<std::size_t>(tensors.view(array).bytes()));
   }
-  ContextParallelAttention attention{result.plan,
-                                     {.mask = &mask, .heads = {}, .softmax_scale = problem.scale()},
-                                     *kernel,
-                                     borrowed,
-                                     ledger,
-                                     log,
-                                     0};
+  const auto heads = static_cast<std::size_t>(problem.heads_q);
+  result.dsinks.assign(problem.sinks.empty() ? 0 : heads, stale);
+  result.max_logits.assign(heads, stale);
+  const std::vector<std::int64_t> query_offsets = test::offsets_of(problem.mask.doc_lengths);
+  const std::vector<std::int64_t> key_offsets = test::offsets_of(problem.mask.key_lengths());
+  BlockRule rule{.mask = &mask,
+                 .heads = {},
+                 .softmax_scale = problem.of_kv_head(0).attention.softmax_scale(),
+                 .dropout = problem.dropout};
+  rule.dropout.query_offsets = query_offsets;
+  rule.dropout.key_offsets = key_offsets;
+  ContextParallelAttention attention{
+      result.plan,
+      rule,
+      *kernel,
+      borrowed,
+      ledger,
+      log,
+      static_cast<int>(problem.dropout.layer),
+      {.sinks = problem.sinks, .dsinks = result.dsinks, .max_logits = result.max_logits}};
   if (before_forward) {
     before_forward();
   }

@@ -3,32 +3,17 @@
 ///
 /// A sample: every scheme meets a partition drawn for it. HCP_TEST_EXHAUSTIVE=1 runs every partition, head
 /// shape and gradient type, every length from 1 to 300 and many more random masks.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <random>
 
-#include "tests/attention/attention_case.hpp"
-#include "tests/harness/pmpi_counter.hpp"
+#include "tests/attention/case_checks.hpp"
 #include "topology/mpi_collectives.hpp"
 
 namespace hcp {
 namespace {
-
-double tolerance(DataType type) {
-  switch (type) {
-    case DataType::fp32:
-      return 2e-6;
-    case DataType::bf16:
-      return 1e-2;
-    case DataType::fp16:
-      return 2e-3;
-  }
-  return 0.0;
-}
 
 std::int64_t swap_members(const std::vector<Level>& levels) {
   return Scheme{levels}.a2a_size();
@@ -76,29 +61,7 @@ class AttentionMatrix : public testing::Test {
  protected:
   /// One case.
   void check(const Problem& problem, const Setting& setting, const Answer& answer) {
-    SCOPED_TRACE(problem.describe() + "; " + setting.describe());
-    const LocalResult result = run_case(problem, setting, answer, comm_, reset_mpi_traffic);
-    const MpiTrafficSeen seen = mpi_traffic_seen();
-
-    const CaseErrors errors = errors_of(problem, answer, result);
-    EXPECT_LE(errors.worst, tolerance(problem.type)) << errors.where;
-    worst_ = std::max(worst_, errors.worst);
-
-    const TrafficLedger planned = planned_ledger(result.plan);
-    EXPECT_EQ(result.counted, planned);
-    std::map<int, MpiTraffic> planned_to;
-    for (const auto& [key, traffic] : planned) {
-      MpiTraffic& to = planned_to[key.peer_cp_rank];
-      to.bytes += traffic.bytes;
-      to.messages += traffic.messages;
-    }
-    EXPECT_EQ(seen.sent, planned_to);
-    EXPECT_THAT(seen.other_calls, testing::IsEmpty());
-
-    const ExchangePlan* const plan = &result.plan;
-    const MemoryPeaks peaks = planned_memory({&plan, 1}, PassSelection::both);
-    EXPECT_EQ(result.peaks, peaks.by_category);
-    EXPECT_EQ(result.peak_total, peaks.total);
+    worst_ = std::max(worst_, check_case(problem, setting, answer, comm_).worst);
     ++cases_;
   }
 
@@ -127,7 +90,7 @@ class AttentionMatrix : public testing::Test {
   void report(const char* what, DataType type) const {
     if (const double worst = all_reduce(comm_, Reduction::max, worst_); comm_.rank() == 0) {
       std::printf("%s, %d ranks: %d cases, worst error %.2e, tolerance %.0e\n", what, comm_.size(), cases_,
-                  worst, tolerance(type));
+                  worst, tolerance_of(type));
     }
   }
 

@@ -1,7 +1,7 @@
-// The answer: dense fp64 arithmetic head by head.
+// The answer: dense fp64 arithmetic, one KV head after the other.
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
 #include <random>
 #include <span>
 #include <utility>
@@ -12,19 +12,30 @@
 namespace hcp {
 namespace {
 
-using DenseMask = std::vector<std::vector<bool>>;  // [query][key]
+/// Of a tensor [rows, heads, dim], the heads that belong to one KV head.
+struct HeadBlock {
+  std::int64_t heads;
+  std::int64_t dim;
+  std::int64_t first;
+  std::int64_t count;
 
-std::size_t at(std::int64_t row, std::int64_t heads, std::int64_t head, std::int64_t dim = 1,
-               std::int64_t c = 0) {
-  return static_cast<std::size_t>((row * heads + head) * dim + c);
-}
+  [[nodiscard]] std::int64_t width() const { return count * dim; }
+  /// action(offset in the whole tensor, offset in the part) for each row of `elements`.
+  template <typename Action>
+  void for_each_row(std::size_t elements, const Action& action) const {
+    const std::int64_t rows = static_cast<std::int64_t>(elements) / (heads * dim);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      action((row * heads + first) * dim, row * width());
+    }
+  }
+};
 
-std::vector<float> random_tensor(std::int64_t count, DataType type, std::uint64_t seed) {
+std::vector<float> random_tensor(std::int64_t count, DataType type, float largest, std::uint64_t seed) {
   std::mt19937_64 generator{seed};
   std::normal_distribution<float> normal;
   std::vector<float> exact(static_cast<std::size_t>(count));
   for (float& value : exact) {
-    value = normal(generator);
+    value = std::clamp(normal(generator), -largest, largest);
   }
   std::vector<std::byte> stored(exact.size() * size_of(type));
   round_to(type, exact.data(), stored.data(), exact.size());
@@ -32,88 +43,75 @@ std::vector<float> random_tensor(std::int64_t count, DataType type, std::uint64_
   return exact;
 }
 
-/// One query row of one head.
-void solve_row(const Problem& p, std::int64_t head, std::int64_t i, const std::vector<std::int64_t>& seen,
-               Answer& a) {
-  const std::int64_t kv_head = head / (p.heads_q / p.heads_kv);
-  const double scale = p.scale();
-  std::vector<double> weight;
-  double largest = -std::numeric_limits<double>::infinity();
-  for (const std::int64_t j : seen) {
-    double s = 0.0;
-    for (std::int64_t c = 0; c < p.dim_qk; ++c) {
-      s += static_cast<double>(a.q[at(i, p.heads_q, head, p.dim_qk, c)]) *
-           a.k[at(j, p.heads_kv, kv_head, p.dim_qk, c)];
-    }
-    weight.push_back(s * scale);
-    largest = std::max(largest, weight.back());
+test::StoredTensor part_of(const std::vector<float>& whole, const HeadBlock& block, DataType type) {
+  test::StoredTensor part{type, 0, block.count, block.dim, {}, {}};
+  block.for_each_row(whole.size(), [&](std::int64_t at, std::int64_t) {
+    part.values.insert(part.values.end(), whole.begin() + at, whole.begin() + at + block.width());
+    ++part.rows;
+  });
+  return part;
+}
+
+void put(const std::vector<double>& part, const HeadBlock& block, std::vector<double>& whole) {
+  block.for_each_row(whole.size(), [&](std::int64_t at, std::int64_t part_at) {
+    std::copy_n(part.begin() + part_at, block.width(), whole.begin() + at);
+  });
+}
+
+/// The norm over `dim` of every row of every head.
+std::vector<double> norms_of(const std::vector<double>& values, std::int64_t dim) {
+  std::vector<double> norms;
+  for (auto row = values.begin(); row != values.end(); row += dim) {
+    norms.push_back(std::sqrt(std::inner_product(row, row + dim, row, 0.0)));
   }
-  double sum = 0.0;
-  for (double& w : weight) {
-    sum += w = std::exp(w - largest);
-  }
-  a.lse[at(i, p.heads_q, head)] = largest + std::log(sum);
-  double delta = 0.0;
-  for (std::int64_t c = 0; c < p.dim_v; ++c) {
-    double out = 0.0;
-    for (std::size_t n = 0; n < seen.size(); ++n) {
-      out += weight[n] / sum * a.v[at(seen[n], p.heads_kv, kv_head, p.dim_v, c)];
-    }
-    a.out[at(i, p.heads_q, head, p.dim_v, c)] = out;
-    delta += out * a.dout[at(i, p.heads_q, head, p.dim_v, c)];
-  }
-  for (std::size_t n = 0; n < seen.size(); ++n) {
-    const std::int64_t j = seen[n];
-    const double probability = weight[n] / sum;
-    double dp = 0.0;
-    for (std::int64_t c = 0; c < p.dim_v; ++c) {
-      const double dout = a.dout[at(i, p.heads_q, head, p.dim_v, c)];
-      dp += dout * a.v[at(j, p.heads_kv, kv_head, p.dim_v, c)];
-      a.dv[at(j, p.heads_kv, kv_head, p.dim_v, c)] += probability * dout;
-      a.dv_size[at(j, p.heads_kv, kv_head, p.dim_v, c)] += probability * std::abs(dout);
-    }
-    const double ds = scale * probability * (dp - delta);
-    const double ds_size = scale * probability * (std::abs(dp) + std::abs(delta));
-    for (std::int64_t c = 0; c < p.dim_qk; ++c) {
-      const std::size_t iq = at(i, p.heads_q, head, p.dim_qk, c);
-      const std::size_t jk = at(j, p.heads_kv, kv_head, p.dim_qk, c);
-      a.dq[iq] += ds * a.k[jk];
-      a.dq_size[iq] += ds_size * std::abs(static_cast<double>(a.k[jk]));
-      a.dk[jk] += ds * a.q[iq];
-      a.dk_size[jk] += ds_size * std::abs(static_cast<double>(a.q[iq]));
-    }
+  return norms;
+}
+
+void put(const test::DenseResult& part, const HeadBlock& block, std::vector<double>& whole,
+         std::vector<double>& sizes) {
+  put(part.values, block, whole);
+  put(norms_of(part.magnitudes, block.dim), {block.heads, 1, block.first, block.count}, sizes);
+}
+
+/// Everything that is computed from the inputs.
+std::vector<std::vector<double>*> results_of(Answer& a) {
+  return {&a.out,      &a.lse,     &a.dq,      &a.dk,      &a.dv,          &a.dsinks,         &a.max_logits,
+          &a.lse_size, &a.dq_size, &a.dk_size, &a.dv_size, &a.dsinks_size, &a.max_logits_size};
+}
+
+void start(const Problem& p, Answer& a) {
+  const auto rows_q = static_cast<std::size_t>(p.mask.queries() * p.heads_q);
+  const auto rows_kv = static_cast<std::size_t>(p.mask.keys() * p.heads_kv);
+  const auto heads = static_cast<std::size_t>(p.heads_q);
+  const std::size_t sizes[] = {a.dout.size(),  rows_q,         a.q.size(), a.k.size(), a.v.size(),
+                               p.sinks.size(), heads,          rows_q,     rows_q,     rows_kv,
+                               rows_kv,        p.sinks.size(), heads};
+  const auto results = results_of(a);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i]->assign(sizes[i], 0.0);
   }
 }
 
-/// The share of every `stride`-th head from `first` on, zero elsewhere.
+/// The share of every `stride`-th KV head from `first` on, zero elsewhere.
 Answer solve_heads(const Problem& p, Answer a, int first, int stride) {
-  a.out.assign(a.dout.size(), 0.0);
-  a.lse.assign(static_cast<std::size_t>(p.mask.queries() * p.heads_q), 0.0);
-  for (auto* tensor : {&a.dq, &a.dq_size}) {
-    tensor->assign(a.q.size(), 0.0);
-  }
-  for (auto* tensor : {&a.dk, &a.dk_size}) {
-    tensor->assign(a.k.size(), 0.0);
-  }
-  for (auto* tensor : {&a.dv, &a.dv_size}) {
-    tensor->assign(a.v.size(), 0.0);
-  }
-  const DenseMask sees = p.mask.dense();
-  std::vector<std::int64_t> seen;
-  for (std::size_t i = 0; i < sees.size(); ++i) {
-    seen.clear();
-    for (std::size_t j = 0; j < sees[i].size(); ++j) {
-      if (sees[i][j]) {
-        seen.push_back(static_cast<std::int64_t>(j));
-      }
-    }
-    for (std::int64_t head = first; head < p.heads_q; head += stride) {
-      if (seen.empty()) {
-        a.lse[at(static_cast<std::int64_t>(i), p.heads_q, head)] = -std::numeric_limits<double>::infinity();
-      } else {
-        solve_row(p, head, static_cast<std::int64_t>(i), seen, a);
-      }
-    }
+  start(p, a);
+  const std::int64_t queries_per_kv = p.heads_q / p.heads_kv;
+  for (std::int64_t kv_head = first; kv_head < p.heads_kv; kv_head += stride) {
+    const auto query_heads = [&](std::int64_t dim) {
+      return HeadBlock{p.heads_q, dim, kv_head * queries_per_kv, queries_per_kv};
+    };
+    const auto kv_heads = [&](std::int64_t dim) { return HeadBlock{p.heads_kv, dim, kv_head, 1}; };
+    const test::DenseSoftmax part = test::dense_softmax(
+        p.of_kv_head(kv_head),
+        {part_of(a.q, query_heads(p.dim_qk), p.type), part_of(a.k, kv_heads(p.dim_qk), p.type),
+         part_of(a.v, kv_heads(p.dim_v), p.type), part_of(a.dout, query_heads(p.dim_v), p.type)});
+    put(part.attention.out.values, query_heads(p.dim_v), a.out);
+    put(part.attention.lse, query_heads(1), a.lse, a.lse_size);
+    put(part.attention.dq, query_heads(p.dim_qk), a.dq, a.dq_size);
+    put(part.attention.dk, kv_heads(p.dim_qk), a.dk, a.dk_size);
+    put(part.attention.dv, kv_heads(p.dim_v), a.dv, a.dv_size);
+    put(part.dsinks, query_heads(1), a.dsinks, a.dsinks_size);
+    put(part.max_logits, query_heads(1), a.max_logits, a.max_logits_size);
   }
   return a;
 }
@@ -124,10 +122,10 @@ Answer random_input(const Problem& p) {
   const std::int64_t queries = p.mask.queries();
   const std::int64_t keys = p.mask.keys();
   Answer a;
-  a.q = random_tensor(queries * p.heads_q * p.dim_qk, p.type, p.seed * 4);
-  a.k = random_tensor(keys * p.heads_kv * p.dim_qk, p.type, p.seed * 4 + 1);
-  a.v = random_tensor(keys * p.heads_kv * p.dim_v, p.type, p.seed * 4 + 2);
-  a.dout = random_tensor(queries * p.heads_q * p.dim_v, p.type, p.seed * 4 + 3);
+  a.q = random_tensor(queries * p.heads_q * p.dim_qk, p.type, p.largest_input, p.seed * 4);
+  a.k = random_tensor(keys * p.heads_kv * p.dim_qk, p.type, p.largest_input, p.seed * 4 + 1);
+  a.v = random_tensor(keys * p.heads_kv * p.dim_v, p.type, p.largest_input, p.seed * 4 + 2);
+  a.dout = random_tensor(queries * p.heads_q * p.dim_v, p.type, p.largest_input, p.seed * 4 + 3);
   if (p.positive_dv) {
     for (float& value : a.dout) {
       value = std::abs(value);
@@ -146,8 +144,8 @@ Answer solve(const Problem& problem, Answer input) {
 
 Answer solve(const Problem& p, const MpiCommunicator& comm) {
   Answer a = solve_heads(p, random_input(p), comm.rank(), comm.size());
-  for (auto* tensor : {&a.out, &a.lse, &a.dq, &a.dk, &a.dv, &a.dq_size, &a.dk_size, &a.dv_size}) {
-    all_reduce(comm, Reduction::sum, std::span<double>{*tensor});
+  for (std::vector<double>* const result : results_of(a)) {
+    all_reduce(comm, Reduction::sum, std::span<double>{*result});
   }
   return a;
 }

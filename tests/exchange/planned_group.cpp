@@ -40,9 +40,9 @@ std::vector<PositionSet> shards_by_rank(const std::vector<Level>& levels, const 
 }  // namespace
 
 DealtShards dealt(const std::vector<Level>& levels, Partition partition,
-                  const test::MaskDefinition& definition) {
+                  const test::MaskDefinition& definition, std::int64_t stripe_size) {
   const int ranks = Scheme{levels}.size();
-  PartitionOptions options;
+  PartitionOptions options{.stripe_size = stripe_size};
   if (partition == Partition::balanced) {
     options.pieces = balanced_pieces(definition.mask(), definition.doc_lengths, ranks);
   }
@@ -53,7 +53,8 @@ DealtShards dealt(const std::vector<Level>& levels, Partition partition,
     shards.keys = shards.queries;
   } else {
     const Partition of_keys = partition == Partition::balanced ? Partition::contiguous : partition;
-    shards.keys = shards_by_rank(levels, SequencePartition{of_keys, definition.key_lengths(), ranks});
+    shards.keys = shards_by_rank(
+        levels, SequencePartition{of_keys, definition.key_lengths(), ranks, {.stripe_size = stripe_size}});
   }
   return shards;
 }

@@ -29,7 +29,7 @@ struct DealtShards {
   std::vector<PositionSet> keys;
 };
 [[nodiscard]] DealtShards dealt(const std::vector<Level>& levels, Partition partition,
-                                const test::MaskDefinition& definition);
+                                const test::MaskDefinition& definition, std::int64_t stripe_size = 1);
 
 class PlannedGroup {
  public:

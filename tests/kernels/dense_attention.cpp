@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <random>
+
+#include "tests/kernels/dense_softmax.hpp"
 
 namespace hcp::test {
 namespace {
@@ -22,78 +23,6 @@ StoredTensor random_tensor(DataType type, std::int64_t rows, std::int64_t heads,
   return tensor;
 }
 
-/// Index of the first element of (row, head).
-std::size_t at(const StoredTensor& tensor, std::size_t row, std::size_t head) {
-  return (row * static_cast<std::size_t>(tensor.heads) + head) * static_cast<std::size_t>(tensor.dim);
-}
-
-double dot(const StoredTensor& a, std::size_t a_at, const StoredTensor& b, std::size_t b_at) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(a.dim); ++i) {
-    sum += static_cast<double>(a.values[a_at + i]) * static_cast<double>(b.values[b_at + i]);
-  }
-  return sum;
-}
-
-DenseResult zeros(std::size_t count) {
-  return {std::vector<double>(count, 0.0), std::vector<double>(count, 0.0)};
-}
-
-/// result[result_at + i] += factor * tensor[tensor_at + i]; magnitudes with |tensor| and `magnitude`.
-void add(DenseResult& result, std::size_t result_at, double factor, double magnitude,
-         const StoredTensor& tensor, std::size_t tensor_at) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.dim); ++i) {
-    const double value = tensor.values[tensor_at + i];
-    result.values[result_at + i] += factor * value;
-    result.magnitudes[result_at + i] += magnitude * std::abs(value);
-  }
-}
-
-/// Everything of one query row of one head.
-void attend(const AttentionCase& setup, const Operands& operands, const std::vector<std::size_t>& keys,
-            std::size_t query, std::size_t head, DenseAttention& result) {
-  const auto kv_head = static_cast<std::size_t>(
-      (setup.heads.first_query_head + static_cast<std::int64_t>(head)) / setup.heads.queries_per_kv -
-      setup.heads.first_kv_head);
-  const double scale = setup.softmax_scale();
-  const std::size_t lse_at = query * static_cast<std::size_t>(setup.heads_q) + head;
-  if (keys.empty()) {
-    result.lse.values[lse_at] = -std::numeric_limits<double>::infinity();
-    return;
-  }
-  std::vector<double> p;
-  for (const std::size_t key : keys) {
-    p.push_back(scale *
-                dot(operands.q, at(operands.q, query, head), operands.k, at(operands.k, key, kv_head)));
-  }
-  const double maximum = *std::ranges::max_element(p);
-  double sum = 0.0;
-  for (double& score : p) {
-    score = std::exp(score - maximum);
-    sum += score;
-  }
-  result.lse.values[lse_at] = maximum + std::log(sum);
-
-  const std::size_t dout_at = at(operands.dout, query, head);
-  std::vector<double> dp;
-  double delta = 0.0;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    p[i] /= sum;
-    dp.push_back(dot(operands.dout, dout_at, operands.v, at(operands.v, keys[i], kv_head)));
-    delta += p[i] * dp[i];
-    add(result.out, dout_at, p[i], 0.0, operands.v, at(operands.v, keys[i], kv_head));
-    add(result.dv, at(operands.v, keys[i], kv_head), p[i], p[i], operands.dout, dout_at);
-  }
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const double ds = scale * p[i] * (dp[i] - delta);
-    const double magnitude = scale * p[i] * (std::abs(dp[i]) + std::abs(delta));
-    const std::size_t q_at = at(operands.q, query, head);
-    const std::size_t k_at = at(operands.k, keys[i], kv_head);
-    add(result.dq, q_at, ds, magnitude, operands.k, k_at);
-    add(result.dk, k_at, ds, magnitude, operands.q, q_at);
-  }
-}
-
 }  // namespace
 
 MaskDefinition AttentionCase::mask_definition() const {
@@ -102,7 +31,7 @@ MaskDefinition AttentionCase::mask_definition() const {
 }
 
 float AttentionCase::softmax_scale() const {
-  return 1.0F / std::sqrt(static_cast<float>(dim_qk));
+  return scale.value_or(1.0F / std::sqrt(static_cast<float>(dim_qk)));
 }
 
 StoredTensor StoredTensor::rows_at(const PositionSet& positions) const {
@@ -128,24 +57,7 @@ Operands random_operands(const AttentionCase& setup, unsigned seed) {
 }
 
 DenseAttention dense_attention(const AttentionCase& setup, const Operands& operands) {
-  const auto tokens = static_cast<std::size_t>(setup.tokens());
-  const auto heads_q = static_cast<std::size_t>(setup.heads_q);
-  DenseAttention result{zeros(operands.dout.values.size()), zeros(tokens * heads_q),
-                        zeros(operands.q.values.size()), zeros(operands.k.values.size()),
-                        zeros(operands.v.values.size())};
-  const std::vector<std::vector<bool>> mask = setup.mask_definition().dense();
-  for (std::size_t query = 0; query < tokens; ++query) {
-    std::vector<std::size_t> keys;
-    for (std::size_t key = 0; key < mask[query].size(); ++key) {
-      if (mask[query][key]) {
-        keys.push_back(key);
-      }
-    }
-    for (std::size_t head = 0; head < heads_q; ++head) {
-      attend(setup, operands, keys, query, head, result);
-    }
-  }
-  return result;
+  return dense_softmax({.attention = setup}, operands).attention;
 }
 
 double relative_error(const std::vector<float>& x, const DenseResult& reference) {

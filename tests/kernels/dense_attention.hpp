@@ -21,6 +21,7 @@ struct AttentionCase {
   DataType type = DataType::fp32;
   float q_magnitude = 1.0F;
   std::optional<MaskDefinition> any_mask = {};  ///< instead of doc_lengths and causal
+  std::optional<float> scale = {};              ///< instead of 1 / sqrt(dim_qk)
 
   [[nodiscard]] MaskDefinition mask_definition() const;
   [[nodiscard]] std::int64_t tokens() const { return mask_definition().queries(); }
