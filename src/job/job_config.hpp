@@ -159,7 +159,7 @@ struct JobConfig {
 /// makes the same config.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> describe(const JobConfig& config);
 
-/// "striped partition, stripes of 4 tokens".
+/// "striped partition, stripe size 4".
 [[nodiscard]] std::string describe_partition(const JobConfig& config);
 
 }  // namespace hcp

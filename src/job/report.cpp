@@ -191,12 +191,16 @@ std::vector<std::string> max_logit_lines(const JobConfig& config, const JobPlan&
   return lines;
 }
 
-void print_end(std::ostream& out, const CellRow& cell, const ResultRow& result, bool stopped,
-               const std::string& trace, const std::string& trace_failure) {
+void print_end(std::ostream& out, const CellRow& cell, const ResultRow& result,
+               const std::vector<std::string>& remarks, bool stopped, const std::string& trace,
+               const std::string& trace_failure) {
   if (stopped) {
     out << "# stopped by a signal: not verified, and /results of the trace has no row of this cell\n";
   }
   print_row(out, cell, result);
+  for (const std::string& remark : remarks) {
+    out << "# " << remark << "\n";
+  }
   out << "# trace: " << (trace_failure.empty() ? trace : "incomplete, " + trace_failure) << "\n"
       << result.verdict.view() << std::endl;
 }
