@@ -80,7 +80,7 @@ def _formatted(cells):
             "MB inside": (cells["bytes_inside"] * 1e-6).map("{:.3f}".format),
             "MB across": (cells["bytes_across"] * 1e-6).map("{:.3f}".format),
             "exposed %": (cells["exposed_fraction"] * 1e2).map("{:.1f}".format),
-            "imbalance": cells["imbalance"].map("{:.2f}".format),
+            "imbalance": cells["imbalance"].map("{:.3f}".format),
             "peak MB min": (cells["peak_memory_min"] * 1e-6).map("{:.2f}".format),
             "peak MB max": (cells["peak_memory_max"] * 1e-6).map("{:.2f}".format),
             "error": cells["error"].map("{:.1e}".format),

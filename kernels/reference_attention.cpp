@@ -89,6 +89,12 @@ void product_of_rows(Tile& tile, std::int64_t rows, std::int64_t columns, std::i
               tile.data(), columns);
 }
 
+std::vector<double> squares_of(const double* values, std::int64_t count) {
+  std::vector<double> squares(values, values + count);
+  std::ranges::for_each(squares, [](double& value) { value *= value; });
+  return squares;
+}
+
 /// Calls work(visible, first query, queries, first key, keys) for every tile that is not empty.
 template <typename Work>
 void for_each_tile(const AttentionMask& mask, std::span<const std::int64_t> queries,
@@ -258,6 +264,10 @@ void fold_reference_gradient(const ReferenceHead& head, const ReferenceQueries& 
   Tile p(tile_queries * tile_keys);
   Tile ds(tile_queries * tile_keys);
   Tile ds_magnitude(tile_queries * tile_keys);
+  const bool wants_magnitudes = gradient.dq_magnitude != nullptr || gradient.dk_magnitude != nullptr;
+  const std::vector<double> dout_squares =
+      squares_of(output.dout, std::ssize(queries.positions) * head.dim_v);
+  const std::vector<double> v_squares = squares_of(keys.v, std::ssize(keys.positions) * head.dim_v);
   Tile d(tile_queries * tile_keys, 1.0);
   std::optional<DroppedElements> dropped = dropped_elements(head);
   for_each_tile(
@@ -269,10 +279,16 @@ void fold_reference_gradient(const ReferenceHead& head, const ReferenceQueries& 
         const double* const k = keys.k + key * head.dim_qk;
         product_of_rows(p, rows, columns, head.dim_qk, q, k);
         product_of_rows(ds, rows, columns, head.dim_v, dout, keys.v + key * head.dim_v);
+        if (wants_magnitudes) {
+          product_of_rows(ds_magnitude, rows, columns, head.dim_v, dout_squares.data() + query * head.dim_v,
+                          v_squares.data() + key * head.dim_v);
+        }
         for (std::int64_t row = 0; row < rows; ++row) {
           probabilities(p.data() + row * columns, columns, visible.of_row(row), head.softmax_scale,
                         output.lse[query + row]);
           const double delta = output.delta[query + row];
+          const double delta_magnitude =
+              output.delta_magnitude != nullptr ? output.delta_magnitude[query + row] : std::abs(delta);
           if (dropped) {
             std::fill_n(d.begin() + row * columns, columns, 1.0);
             dropped->apply(
@@ -283,7 +299,8 @@ void fold_reference_gradient(const ReferenceHead& head, const ReferenceQueries& 
           for (std::int64_t i = row * columns; i < (row + 1) * columns; ++i) {
             const auto pair = static_cast<std::size_t>(i);
             const double scaled_p = head.softmax_scale * p[pair];
-            ds_magnitude[pair] = scaled_p * (d[pair] * std::abs(ds[pair]) + std::abs(delta));
+            const double dp_magnitude = std::max(std::abs(ds[pair]), std::sqrt(ds_magnitude[pair]));
+            ds_magnitude[pair] = scaled_p * (d[pair] * dp_magnitude + delta_magnitude);
             ds[pair] = scaled_p * (d[pair] * ds[pair] - delta);
             p[pair] *= d[pair];
           }

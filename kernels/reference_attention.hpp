@@ -44,13 +44,16 @@ struct ReferenceOutput {
 
 /// What the gradient needs of a query besides q.
 struct ReferenceOutputGradient {
-  const double* dout = nullptr;   ///< [query rows, dim_v]
-  const double* lse = nullptr;    ///< [query rows], over all keys of the sequence
-  const double* delta = nullptr;  ///< [query rows], rowsum(dout * out)
+  const double* dout = nullptr;             ///< [query rows, dim_v]
+  const double* lse = nullptr;              ///< [query rows], over all keys of the sequence
+  const double* delta = nullptr;            ///< [query rows], rowsum(dout * out)
+  const double* delta_magnitude = nullptr;  ///< [query rows], |delta| in magnitudes; null: |delta|
 };
 
 /// Gradients, added to; nullptr where one is not wanted. The magnitudes are the same sums in absolute values,
-/// by which an error is measured where cancellation makes the gradient vanish.
+/// by which an error is measured where cancellation makes the gradient vanish. |dP| is then at least the L2
+/// norm of the terms of dout v^T: rounding errors of the terms add up to that also where they happen to
+/// cancel. So should delta_magnitude be.
 struct ReferenceGradient {
   double* dq = nullptr;            ///< [query rows, dim_qk]: softmax_scale * sum P (D dP - delta) k
   double* dq_magnitude = nullptr;  ///< [query rows, dim_qk]: softmax_scale * sum P (D |dP| + |delta|) |k|

@@ -67,6 +67,10 @@ std::vector<double> AskedTokens::fetch(const PositionSet& held,
   return values;
 }
 
+std::vector<double> AskedTokens::fetch(const PositionSet& held, const std::vector<double>& values) const {
+  return fetch(held, [&](std::int64_t row) { return values[static_cast<std::size_t>(row)]; });
+}
+
 /// Appends to `values` those of the needed tokens among the rows `part` of the asked ones. A rank sends the
 /// number of its runs of asked rows, first row and length of each run, and the values.
 void AskedTokens::fetch_part(const PositionSet& held, const std::function<double(std::int64_t)>& value_of,

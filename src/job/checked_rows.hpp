@@ -45,6 +45,8 @@ class AskedTokens {
   /// @return [needed], NaN where no rank holds a token
   [[nodiscard]] std::vector<double> fetch(const PositionSet& held,
                                           const std::function<double(std::int64_t)>& value_of) const;
+  /// @param values  [held]
+  [[nodiscard]] std::vector<double> fetch(const PositionSet& held, const std::vector<double>& values) const;
 
  private:
   void fetch_part(const PositionSet& held, const std::function<double(std::int64_t)>& value_of, RowSpan part,

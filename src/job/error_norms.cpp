@@ -6,6 +6,10 @@
 
 namespace hcp {
 
+double magnitude_of_exponent(double exponent) {
+  return std::isfinite(exponent) ? 1.0 : 0.0;
+}
+
 void ErrorNorms::add(std::size_t chunk, double value, double reference, double magnitude) {
   Sums& sums = chunks_.at(chunk);
   sums.any = true;

@@ -9,6 +9,10 @@
 
 namespace hcp {
 
+/// The size that an error of a logit, or of a log of a sum of exponentials, is measured by: 1, as it is the
+/// relative error of the exponential; 0 for -inf, which has none.
+[[nodiscard]] double magnitude_of_exponent(double exponent);
+
 class ErrorNorms {
  public:
   explicit ErrorNorms(std::size_t chunks) : chunks_(chunks) {}

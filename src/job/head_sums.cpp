@@ -27,11 +27,15 @@ std::vector<double> widened(std::span<const float> values) {
   return {values.begin(), values.end()};
 }
 
-std::optional<TensorError> error_of(std::span<const double> computed, std::span<const double> reference,
-                                    std::span<const double> magnitude) {
+double larger(double a, double b) {
+  return std::max(a, b);
+}
+
+std::optional<TensorError> error_of_logits(std::span<const double> computed,
+                                           std::span<const double> reference) {
   ErrorNorms norms{1};
   for (std::size_t head = 0; head < computed.size(); ++head) {
-    norms.add(0, computed[head], reference[head], magnitude.empty() ? 0.0 : magnitude[head]);
+    norms.add(0, computed[head], reference[head], magnitude_of_exponent(reference[head]));
   }
   return norms.largest({PositionRange{}});
 }
@@ -45,6 +49,10 @@ HeadSums::HeadSums(const LayerResults& results)
       dsinks_(max_logits_.size()),
       dsink_magnitudes_(max_logits_.size()) {}
 
+bool HeadSums::has_sink_gradients() const {
+  return !results_.dsinks.empty() && results_.pass != PassSelection::forward;
+}
+
 void HeadSums::add_max_logits(std::int64_t head, std::span<const double> of_rows) {
   double& largest = max_logits_.at(static_cast<std::size_t>(head));
   for (const double logit : of_rows) {
@@ -52,34 +60,60 @@ void HeadSums::add_max_logits(std::int64_t head, std::span<const double> of_rows
   }
 }
 
-void HeadSums::add_sink_gradient(std::int64_t head, std::span<const double> lse,
-                                 std::span<const double> delta) {
-  if (results_.dsinks.empty()) {
-    return;
-  }
+void HeadSums::add_sink_gradient(std::int64_t head, std::span<const double> lse, const Delta& delta) {
   const auto place = static_cast<std::size_t>(head);
   const auto sink = static_cast<double>(results_.sinks[place]);
-  std::vector<double> magnitudes(delta.begin(), delta.end());
-  std::ranges::for_each(magnitudes, [](double& value) { value = std::abs(value); });
-  dsinks_.at(place) += reference_sink_gradient(sink, lse, delta);
-  dsink_magnitudes_.at(place) -= reference_sink_gradient(sink, lse, magnitudes);
+  dsinks_.at(place) += reference_sink_gradient(sink, lse, delta.sums);
+  dsink_magnitudes_.at(place) -= reference_sink_gradient(sink, lse, delta.magnitudes);
+}
+
+std::optional<TensorError> HeadSums::dsink_error(const Lockstep& group) const {
+  if (!has_sink_gradients()) {
+    return std::nullopt;
+  }
+  const std::vector<double> computed = combined(group, widened(results_.dsinks), std::plus{});
+  const std::vector<double> reference = combined(group, dsinks_, std::plus{});
+  const std::vector<double> magnitudes = combined(group, dsink_magnitudes_, std::plus{});
+  ErrorNorms norms{1};
+  for (std::size_t head = 0; head < computed.size(); ++head) {
+    norms.add(0, computed[head], reference[head], magnitudes[head]);
+  }
+  return norms.largest({PositionRange{}});
 }
 
 std::optional<TensorError> HeadSums::max_logit_error(const Lockstep& group) const {
   if (results_.max_logits.empty()) {
     return std::nullopt;
   }
-  const auto larger = [](double a, double b) { return std::max(a, b); };
-  return error_of(combined(group, widened(results_.max_logits), larger), combined(group, max_logits_, larger),
-                  {});
+  return error_of_logits(combined(group, widened(results_.max_logits), larger),
+                         combined(group, max_logits_, larger));
 }
 
-std::optional<TensorError> HeadSums::dsink_error(const Lockstep& group) const {
-  if (results_.dsinks.empty() || results_.pass == PassSelection::forward) {
+std::optional<TensorError> HeadSums::max_logit_error_in_sample(const Lockstep& group) const {
+  if (results_.max_logits.empty()) {
     return std::nullopt;
   }
-  return error_of(combined(group, widened(results_.dsinks), std::plus{}),
-                  combined(group, dsinks_, std::plus{}), combined(group, dsink_magnitudes_, std::plus{}));
+  const std::vector<double> computed = combined(group, widened(results_.max_logits), larger);
+  const std::vector<double> lowest = combined(group, max_logits_, larger);
+  const std::vector<double> highest = combined(group, largest_lse(), larger);
+  std::vector<double> nearest;
+  for (std::size_t head = 0; head < computed.size(); ++head) {
+    // In this order NaN is near to nothing.
+    nearest.push_back(std::min(std::max(lowest[head], computed[head]), highest[head]));
+  }
+  return error_of_logits(computed, nearest);
+}
+
+/// Of the rows and query heads of which this rank holds lse.
+std::vector<double> HeadSums::largest_lse() const {
+  std::vector<double> largest(max_logits_.size(), -std::numeric_limits<double>::infinity());
+  const HeadSpan held = results_.lse_heads;
+  for (std::int64_t i = 0; i < count_of(results_.lse_rows) * held.count; ++i) {
+    double& of_head =
+        largest.at(static_cast<std::size_t>(held.first + i % held.count - results_.query_heads.first));
+    of_head = std::max(of_head, static_cast<double>(results_.lse[i]));
+  }
+  return largest;
 }
 
 }  // namespace hcp

@@ -16,4 +16,12 @@ std::vector<std::pair<std::string, std::string>> describe(const JobConfig& confi
   return described;
 }
 
+std::string describe_partition(const JobConfig& config) {
+  std::string text = std::string{name_of(config.cp_partition)} + " partition";
+  if (config.cp_partition == Partition::striped) {
+    text += ", stripe size " + std::to_string(config.stripe_size.value_or(default_stripe_size));
+  }
+  return text;
+}
+
 }  // namespace hcp

@@ -91,6 +91,8 @@ inline constexpr ChoiceNames<VerifyMode, 4> verify_mode_names{{{"auto", VerifyMo
 /// More is a typing error that would drown the machine: no node of today has so many cores.
 inline constexpr int most_threads_per_rank = 1024;
 
+inline constexpr std::int64_t default_stripe_size = 1;
+
 struct JobConfig {
   // The problem
   std::optional<std::int64_t> seq_length;     ///< tokens of one row
@@ -127,7 +129,7 @@ struct JobConfig {
   /// [layers], or one for all of them.
   std::vector<std::vector<Algorithm>> cp_comm_type{{Algorithm::p2p, Algorithm::a2a}};
   Partition cp_partition = Partition::zigzag;
-  std::optional<std::int64_t> stripe_size;  ///< tokens, of the striped partition; empty: 1
+  std::optional<std::int64_t> stripe_size;  ///< tokens, of the striped partition; empty: the default
   std::optional<int> simulate_ranks_per_node;
   DataType grad_comm_dtype = DataType::fp32;  ///< of gradients that the receiver still sums
   BackendChoice backend = BackendChoice::automatic;
@@ -156,5 +158,8 @@ struct JobConfig {
 /// Every option that has a value, with it, in the order of the help text. Giving these back to the program
 /// makes the same config.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> describe(const JobConfig& config);
+
+/// "striped partition, stripe size 4".
+[[nodiscard]] std::string describe_partition(const JobConfig& config);
 
 }  // namespace hcp

@@ -57,7 +57,7 @@ std::vector<PositionSet> deal(const SequencePartition& shards, const std::vector
 SequencePartition partition_of_queries(const JobConfig& config, const ProblemShape& shape,
                                        const AttentionMask& mask, int cp) {
   const std::vector<std::int64_t> documents = all_documents(shape.doc_lengths, shape.micro_batch_size);
-  PartitionOptions options{.stripe_size = config.stripe_size.value_or(1)};
+  PartitionOptions options{.stripe_size = config.stripe_size.value_or(default_stripe_size)};
   if (config.cp_partition == Partition::balanced) {
     options.pieces = balanced_pieces(mask, documents, cp);
   }
@@ -72,7 +72,7 @@ SequencePartition partition_of_other_keys(const JobConfig& config, const Problem
   return {partition,
           all_documents(shape.kv_doc_lengths, shape.micro_batch_size),
           cp,
-          {.stripe_size = config.stripe_size.value_or(1)}};
+          {.stripe_size = config.stripe_size.value_or(default_stripe_size)}};
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ void print_plan(JobConfig config, std::ostream& out) {
   for (const std::string& note : plan.notes()) {
     out << "# " << note << "\n";
   }
-  out << "# mask: " << describe_mask(config) << "\n";
+  out << "# mask: " << describe_mask(config) << "; " << describe_partition(config) << "\n";
   print(
       out,
       "# work: %.4g TFLOP forward, %.4g TFLOP backward per iteration of all ranks; imbalance %.3f (area, "

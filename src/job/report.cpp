@@ -22,13 +22,13 @@ struct TableColumn {
 };
 
 constexpr std::array columns{
-    TableColumn{"tokens", 10},     TableColumn{"scheme", 16},     TableColumn{"sizes", 8},
-    TableColumn{"nodes", 14},      TableColumn{"mask", 20},       TableColumn{"dtype", 6},
-    TableColumn{"pass", 8},        TableColumn{"min_ms", 10},     TableColumn{"median_ms", 10},
-    TableColumn{"p95_ms", 10},     TableColumn{"max_ms", 10},     TableColumn{"TFLOP/s", 9},
-    TableColumn{"inside_MB", 10},  TableColumn{"across_MB", 10},  TableColumn{"exposed_%", 10},
-    TableColumn{"mem_min_MB", 11}, TableColumn{"mem_max_MB", 11}, TableColumn{"error", 9},
-    TableColumn{"check", 7},       TableColumn{"verdict", 11}};
+    TableColumn{"tokens", 10},    TableColumn{"scheme", 16},     TableColumn{"sizes", 8},
+    TableColumn{"nodes", 14},     TableColumn{"mask", 20},       TableColumn{"dtype", 6},
+    TableColumn{"pass", 8},       TableColumn{"min_ms", 10},     TableColumn{"median_ms", 10},
+    TableColumn{"p95_ms", 10},    TableColumn{"max_ms", 10},     TableColumn{"TFLOP/s", 9},
+    TableColumn{"inside_MB", 10}, TableColumn{"across_MB", 10},  TableColumn{"exposed_%", 10},
+    TableColumn{"imbalance", 10}, TableColumn{"mem_min_MB", 11}, TableColumn{"mem_max_MB", 11},
+    TableColumn{"error", 9},      TableColumn{"check", 7},       TableColumn{"verdict", 11}};
 
 std::string number(const char* format, double value) {
   if (std::isnan(value)) {
@@ -100,6 +100,7 @@ void print_row(std::ostream& out, const CellRow& cell, const ResultRow& result) 
                                                        mb(result.bytes_inside),
                                                        mb(result.bytes_across),
                                                        number("%.1f", result.exposed_fraction * 100.0),
+                                                       number("%.3f", result.imbalance),
                                                        mb(result.peak_memory_min),
                                                        mb(result.peak_memory_max),
                                                        number("%.1e", result.error),
@@ -144,9 +145,8 @@ void print_header(std::ostream& out, const JobConfig& config, const JobPlan& pla
   }
   out << "# problem: " << tokens_text(shape) << ", " << shape.doc_lengths.size()
       << " documents per row, heads " << shape.query_heads << ":" << shape.kv_heads << ", channels "
-      << channels(shape) << ", " << plan.layers() << " layers, " << name_of(config.cp_partition)
-      << " partition, input " << config.qkv.value_or("synthetic, seed " + std::to_string(config.seed))
-      << "\n";
+      << channels(shape) << ", " << plan.layers() << " layers, " << describe_partition(config) << ", input "
+      << config.qkv.value_or("synthetic, seed " + std::to_string(config.seed)) << "\n";
   out << "# mask: " << describe_mask(config) << "; softmax scale " << number("%.6g", shape.softmax_scale())
       << ", " << name_in(softmax_type_names, config.softmax_type) << ", dropout "
       << number("%.6g", config.attention_dropout) << "\n";
@@ -191,12 +191,16 @@ std::vector<std::string> max_logit_lines(const JobConfig& config, const JobPlan&
   return lines;
 }
 
-void print_end(std::ostream& out, const CellRow& cell, const ResultRow& result, bool stopped,
-               const std::string& trace, const std::string& trace_failure) {
+void print_end(std::ostream& out, const CellRow& cell, const ResultRow& result,
+               const std::vector<std::string>& remarks, bool stopped, const std::string& trace,
+               const std::string& trace_failure) {
   if (stopped) {
     out << "# stopped by a signal: not verified, and /results of the trace has no row of this cell\n";
   }
   print_row(out, cell, result);
+  for (const std::string& remark : remarks) {
+    out << "# " << remark << "\n";
+  }
   out << "# trace: " << (trace_failure.empty() ? trace : "incomplete, " + trace_failure) << "\n"
       << result.verdict.view() << std::endl;
 }

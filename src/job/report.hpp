@@ -40,10 +40,12 @@ void print_header(std::ostream& out, const JobConfig& config, const JobPlan& pla
                                                        const HierarchicalCommunicators& communicators,
                                                        const CellRun& cell);
 
-/// The row of the cell, where the trace is, and the verdict as the last line.
+/// The row of the cell, what else there is to say, where the trace is, and the verdict as the last line.
+/// @param remarks  become # lines
 /// @param stopped  by a signal, so that the cell is unfinished
 /// @param trace_failure  why the trace is incomplete; empty when it is not
-void print_end(std::ostream& out, const CellRow& cell, const ResultRow& result, bool stopped,
-               const std::string& trace, const std::string& trace_failure);
+void print_end(std::ostream& out, const CellRow& cell, const ResultRow& result,
+               const std::vector<std::string>& remarks, bool stopped, const std::string& trace,
+               const std::string& trace_failure);
 
 }  // namespace hcp

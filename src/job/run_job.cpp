@@ -79,10 +79,8 @@ ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone,
   record.finish(measurement.stopped ? std::nullopt
                                     : std::optional{result});  // a row means that the cell is finished
   if (is_root) {
-    for (const std::string& line : max_logits) {
-      std::cout << "# " << line << "\n";
-    }
-    print_end(std::cout, record.cell(), result, measurement.stopped, trace_path, record.failure());
+    print_end(std::cout, record.cell(), result, max_logits, measurement.stopped, trace_path,
+              record.failure());
   }
   return status_of(result, record, measurement.stopped);
 }

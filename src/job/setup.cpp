@@ -114,6 +114,9 @@ RankFacts rank_facts(const JobConfig& config, const NodeLayout& layout, const Mp
 void set_resolved(JobConfig& config, const JobPlan& plan, const RankFacts& facts) {
   config.context_parallel_size = plan.grid().sizes().cp;
   config.threads_per_rank = facts.threads;
+  if (config.cp_partition == Partition::striped) {
+    config.stripe_size = config.stripe_size.value_or(default_stripe_size);
+  }
   config.backend = BackendChoice::cpu;
   if (config.attention_kernel == KernelChoice::back_end) {
     config.attention_kernel = KernelChoice::cpu;

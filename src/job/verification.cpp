@@ -1,14 +1,13 @@
 #include "src/job/verification.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "kernels/reference_attention.hpp"
 #include "src/job/checked_rows.hpp"
-#include "src/job/error_norms.hpp"
 #include "src/job/head_sums.hpp"
+#include "src/job/layer_errors.hpp"
+#include "src/job/layer_values.hpp"
 #include "src/job/lockstep.hpp"
 
 namespace hcp {
@@ -35,18 +34,13 @@ class LayerVerifier {
         input_{input},
         coverage_{coverage},
         group_{group},
+        values_{results, input, group},
         queries_{selected(results.rows, sampled_queries)},
         keys_{selected(results.kv_rows, sampled_keys)},
-        seen_keys_{results.mask->looked_at({{0, results.tokens}})},
         tokens_of_queries_{queries_.set, group},
         tokens_seeing_keys_{queries_seeing(*results.mask, results.tokens, keys_.set), group},
-        head_sums_{results},
-        norms_{} {
-    norms_.reserve(verified_tensors);
-    for (std::size_t i = 0; i < verified_tensors; ++i) {
-      norms_.emplace_back(chunks_of(static_cast<VerifiedTensor>(i)).size());
-    }
-  }
+        errors_{results},
+        head_sums_{results} {}
 
   VerificationResult verify() {
     const std::int64_t end = results_.kv_heads.first + results_.kv_heads.count;
@@ -56,76 +50,51 @@ class LayerVerifier {
     if (input_.has_out()) {
       compare_with_stored_out();
     }
+    if (coverage_ == Coverage::sample && head_sums_.has_sink_gradients()) {
+      add_sink_gradients_of_run();
+    }
     VerificationResult result;
     for (std::size_t i = 0; i < verified_tensors; ++i) {
-      result.errors[i] = norms_[i].largest(chunks_of(static_cast<VerifiedTensor>(i)));
+      result.errors[i] = errors_.largest(static_cast<VerifiedTensor>(i));
     }
-    if (coverage_ == Coverage::full) {
-      result.errors[static_cast<std::size_t>(VerifiedTensor::max_logit)] = head_sums_.max_logit_error(group_);
-      result.errors[static_cast<std::size_t>(VerifiedTensor::dsink)] = head_sums_.dsink_error(group_);
-    }
+    result.errors[static_cast<std::size_t>(VerifiedTensor::dsink)] = head_sums_.dsink_error(group_);
+    result.errors[static_cast<std::size_t>(VerifiedTensor::max_logit)] =
+        coverage_ == Coverage::full ? head_sums_.max_logit_error(group_)
+                                    : head_sums_.max_logit_error_in_sample(group_);
     return result;
   }
 
  private:
-  [[nodiscard]] static bool is_of_keys(VerifiedTensor tensor) {
-    return tensor == VerifiedTensor::dk || tensor == VerifiedTensor::dv;
-  }
-
-  [[nodiscard]] const PositionSet& chunks_of(VerifiedTensor tensor) const {
-    return is_of_keys(tensor) ? results_.kv_rows : results_.rows;
-  }
-
   [[nodiscard]] SelectedRows selected(const PositionSet& rows, std::int64_t in_a_sample) const {
     return spread_rows(rows, coverage_ == Coverage::full ? count_of(rows) : in_a_sample);
   }
 
-  /// Whether a query sees any key, or a key is seen by any query.
-  [[nodiscard]] bool takes_part(VerifiedTensor tensor, std::int64_t position) const {
-    if (is_of_keys(tensor)) {
-      const auto range = std::ranges::upper_bound(seen_keys_, position, {}, &PositionRange::end);
-      return range != seen_keys_.end() && range->begin <= position;
-    }
-    return std::ranges::any_of(results_.mask->visible(position),
-                               [](PositionRange keys) { return !keys.empty(); });
-  }
-
   /// Everything that uses one KV head: the query heads of its group.
   void verify_kv_head(std::int64_t kv_head) {
-    const HeadSpan group = group_of(kv_head);
+    const HeadSpan group = values_.query_heads_of(kv_head);
     std::vector<Doubles> out;
     std::vector<Doubles> lse;
     compute_reference(kv_head, group, out, lse);
     for (std::int64_t i = 0; i < group.count; ++i) {
       const auto head = static_cast<std::size_t>(i);
-      compare(VerifiedTensor::out, results_.out, local_query_head(group.first + i), queries_, out[head], {});
-      compare_lse(run_lse(group.first + i, tokens_of_queries_), lse[head]);
+      errors_.compare(VerifiedTensor::out, results_.out, values_.local_query_head(group.first + i), queries_,
+                      out[head], {});
+      errors_.compare_lse(queries_, values_.lse(group.first + i, tokens_of_queries_), lse[head]);
     }
     if (results_.pass == PassSelection::forward) {
       return;
     }
-    const std::vector<Doubles> dout = load(InputTensor::dout, queries_.set, group, results_.dim_v);
-    std::vector<Doubles> delta;
+    const std::vector<Doubles> dout = values_.input(InputTensor::dout, queries_.set, group, results_.dim_v);
+    std::vector<Delta> delta(out.size());
     for (std::size_t head = 0; head < out.size(); ++head) {
-      delta.push_back(row_sums(out[head], dout[head]));
-    }
-    for (std::size_t head = 0; head < out.size(); ++head) {
-      head_sums_.add_sink_gradient(local_query_head(group.first) + static_cast<std::int64_t>(head), lse[head],
-                                   delta[head]);
+      delta[head].append(out[head], dout[head], results_.dim_v);
+      if (coverage_ == Coverage::full && head_sums_.has_sink_gradients()) {
+        head_sums_.add_sink_gradient(values_.local_query_head(group.first) + static_cast<std::int64_t>(head),
+                                     lse[head], delta[head]);
+      }
     }
     check_query_gradient(kv_head, group, dout, lse, delta);
     check_key_gradient(kv_head, group, lse, delta);
-  }
-
-  [[nodiscard]] HeadSpan group_of(std::int64_t kv_head) const {
-    const std::int64_t first = std::max(results_.query_heads.first, kv_head * results_.queries_per_kv);
-    const std::int64_t end = std::min(results_.query_heads.first + results_.query_heads.count,
-                                      (kv_head + 1) * results_.queries_per_kv);
-    return {first, end - first};
-  }
-
-  [[nodiscard]] std::int64_t local_query_head(std::int64_t head) const {
-    return head - results_.query_heads.first;
   }
 
   [[nodiscard]] ReferenceHead reference_head(std::int64_t head) const {
@@ -134,68 +103,15 @@ class LayerVerifier {
             .dim_qk = results_.dim_qk,
             .dim_v = results_.dim_v,
             .dropout = results_.dropout.drops() ? &results_.dropout : nullptr,
-            .head = local_query_head(head)};
-  }
-
-  /// The heads `heads` of an input, one by one, as the run got them.
-  [[nodiscard]] std::vector<Doubles> load(InputTensor tensor, const PositionSet& rows, HeadSpan heads,
-                                          std::int64_t dim) const {
-    TensorView view{nullptr, results_.dtype, count_of(rows), heads.count, dim};
-    std::vector<std::byte> bytes(static_cast<std::size_t>(view.bytes()));
-    view.data = bytes.data();
-    input_.fill(tensor, rows, heads.first, results_.layer, view);
-    std::vector<Doubles> values;
-    for (std::int64_t head = 0; head < heads.count; ++head) {
-      values.push_back(head_in_fp64(view, head));
-    }
-    return values;
-  }
-
-  [[nodiscard]] Doubles row_sums(const Doubles& out, const Doubles& dout) const {
-    Doubles sums;
-    for (auto row = out.begin(), dout_row = dout.begin(); row != out.end();
-         row += results_.dim_v, dout_row += results_.dim_v) {
-      sums.push_back(std::inner_product(row, row + results_.dim_v, dout_row, 0.0));
-    }
-    return sums;
-  }
-
-  /// lse of the run, of one query head. Collective, as all that fetch.
-  [[nodiscard]] Doubles run_lse(std::int64_t head, const AskedTokens& tokens) const {
-    const HeadSpan held = results_.lse_heads;
-    const bool holds = head >= held.first && head < held.first + held.count;
-    return tokens.fetch(holds ? results_.lse_rows : PositionSet{}, [&](std::int64_t row) {
-      return static_cast<double>(results_.lse[row * held.count + head - held.first]);
-    });
-  }
-
-  /// rowsum(dout * out) with out of the run, of one query head.
-  [[nodiscard]] Doubles run_delta(std::int64_t head, const AskedTokens& tokens) const {
-    const PositionSet rows = set_intersection(results_.rows, tokens.asked());
-    Doubles delta;
-    delta.reserve(static_cast<std::size_t>(count_of(rows)));
-    group_.for_each_block(rows, [&](PositionRange range) {
-      const Doubles dout = load(InputTensor::dout, {range}, {head, 1}, results_.dim_v).front();
-      const RowSpan span = rows_of({range}, results_.rows).front();
-      const ConstTensorView out = results_.out.row_slice(span.first, span.count);
-      const Doubles sums = row_sums(head_in_fp64(out, local_query_head(head)), dout);
-      delta.insert(delta.end(), sums.begin(), sums.end());
-    });
-    return fetch(tokens, rows, delta);
-  }
-
-  /// @param values [rows]
-  [[nodiscard]] static Doubles fetch(const AskedTokens& tokens, const PositionSet& rows,
-                                     const Doubles& values) {
-    return tokens.fetch(rows, [&](std::int64_t row) { return values[static_cast<std::size_t>(row)]; });
+            .head = values_.local_query_head(head)};
   }
 
   /// Calls work(keys) for all keys that the selected queries see, block by block.
   template <typename Work>
   void for_each_key_block(std::int64_t kv_head, const Work& work) const {
     group_.for_each_block(results_.mask->looked_at(queries_.set), [&](PositionRange range) {
-      const Doubles k = load(InputTensor::k, {range}, {kv_head, 1}, results_.dim_qk).front();
-      const Doubles v = load(InputTensor::v, {range}, {kv_head, 1}, results_.dim_v).front();
+      const Doubles k = values_.input(InputTensor::k, {range}, {kv_head, 1}, results_.dim_qk).front();
+      const Doubles v = values_.input(InputTensor::v, {range}, {kv_head, 1}, results_.dim_v).front();
       const std::vector<std::int64_t> positions = single_positions(std::span{&range, 1});
       work(ReferenceKeys{positions, k.data(), v.data()});
     });
@@ -203,7 +119,7 @@ class LayerVerifier {
 
   void compute_reference(std::int64_t kv_head, HeadSpan group, std::vector<Doubles>& out,
                          std::vector<Doubles>& lse) {
-    const std::vector<Doubles> q = load(InputTensor::q, queries_.set, group, results_.dim_qk);
+    const std::vector<Doubles> q = values_.input(InputTensor::q, queries_.set, group, results_.dim_qk);
     out.assign(q.size(), Doubles(static_cast<std::size_t>(queries_.count() * results_.dim_v)));
     lse.assign(q.size(),
                Doubles(static_cast<std::size_t>(queries_.count()), -std::numeric_limits<double>::infinity()));
@@ -216,7 +132,7 @@ class LayerVerifier {
       }
     });
     for (std::size_t head = 0; head < q.size(); ++head) {
-      const std::int64_t local = local_query_head(group.first) + static_cast<std::int64_t>(head);
+      const std::int64_t local = values_.local_query_head(group.first) + static_cast<std::int64_t>(head);
       head_sums_.add_max_logits(local, max_logit[head]);
       if (!results_.sinks.empty()) {
         add_reference_sink(static_cast<double>(results_.sinks[static_cast<std::size_t>(local)]),
@@ -226,30 +142,31 @@ class LayerVerifier {
   }
 
   void check_query_gradient(std::int64_t kv_head, HeadSpan group, const std::vector<Doubles>& dout,
-                            const std::vector<Doubles>& lse, const std::vector<Doubles>& delta) {
-    const std::vector<Doubles> q = load(InputTensor::q, queries_.set, group, results_.dim_qk);
+                            const std::vector<Doubles>& lse, const std::vector<Delta>& delta) {
+    const std::vector<Doubles> q = values_.input(InputTensor::q, queries_.set, group, results_.dim_qk);
     std::vector<Doubles> dq(q.size(), Doubles(static_cast<std::size_t>(queries_.count() * results_.dim_qk)));
     std::vector<Doubles> magnitude = dq;
     for_each_key_block(kv_head, [&](const ReferenceKeys& keys) {
       for (std::size_t head = 0; head < q.size(); ++head) {
-        fold_reference_gradient(reference_head(group.first + static_cast<std::int64_t>(head)),
-                                {queries_.positions, q[head].data()},
-                                {dout[head].data(), lse[head].data(), delta[head].data()}, keys,
-                                {.dq = dq[head].data(), .dq_magnitude = magnitude[head].data()});
+        fold_reference_gradient(
+            reference_head(group.first + static_cast<std::int64_t>(head)),
+            {queries_.positions, q[head].data()},
+            {dout[head].data(), lse[head].data(), delta[head].sums.data(), delta[head].magnitudes.data()},
+            keys, {.dq = dq[head].data(), .dq_magnitude = magnitude[head].data()});
       }
     });
     for (std::size_t head = 0; head < q.size(); ++head) {
-      compare(VerifiedTensor::dq, results_.dq,
-              local_query_head(group.first + static_cast<std::int64_t>(head)), queries_, dq[head],
-              magnitude[head]);
+      errors_.compare(VerifiedTensor::dq, results_.dq,
+                      values_.local_query_head(group.first + static_cast<std::int64_t>(head)), queries_,
+                      dq[head], magnitude[head]);
     }
   }
 
   /// @param reference_lse, reference_delta [heads of the group][queries], for full coverage
   void check_key_gradient(std::int64_t kv_head, HeadSpan group, const std::vector<Doubles>& reference_lse,
-                          const std::vector<Doubles>& reference_delta) {
-    const Doubles k = load(InputTensor::k, keys_.set, {kv_head, 1}, results_.dim_qk).front();
-    const Doubles v = load(InputTensor::v, keys_.set, {kv_head, 1}, results_.dim_v).front();
+                          const std::vector<Delta>& reference_delta) {
+    const Doubles k = values_.input(InputTensor::k, keys_.set, {kv_head, 1}, results_.dim_qk).front();
+    const Doubles v = values_.input(InputTensor::v, keys_.set, {kv_head, 1}, results_.dim_v).front();
     Doubles dk(k.size());
     Doubles dv(v.size());
     Doubles dk_magnitude = dk;
@@ -258,54 +175,38 @@ class LayerVerifier {
       const std::int64_t head = group.first + i;
       const auto place = static_cast<std::size_t>(i);
       const bool full = coverage_ == Coverage::full;
-      const Doubles lse = full ? fetch(tokens_seeing_keys_, results_.rows, reference_lse[place])
-                               : run_lse(head, tokens_seeing_keys_);
-      const Doubles delta = full ? fetch(tokens_seeing_keys_, results_.rows, reference_delta[place])
-                                 : run_delta(head, tokens_seeing_keys_);
+      const Doubles lse = full ? tokens_seeing_keys_.fetch(results_.rows, reference_lse[place])
+                               : values_.lse(head, tokens_seeing_keys_);
+      const Delta delta = full ? reference_delta[place].fetched(tokens_seeing_keys_, results_.rows)
+                               : values_.delta(head, tokens_seeing_keys_);
       std::int64_t row = 0;
       group_.for_each_block(tokens_seeing_keys_.needed(), [&](PositionRange range) {
-        const Doubles q = load(InputTensor::q, {range}, {head, 1}, results_.dim_qk).front();
-        const Doubles dout = load(InputTensor::dout, {range}, {head, 1}, results_.dim_v).front();
+        const Doubles q = values_.input(InputTensor::q, {range}, {head, 1}, results_.dim_qk).front();
+        const Doubles dout = values_.input(InputTensor::dout, {range}, {head, 1}, results_.dim_v).front();
         const std::vector<std::int64_t> positions = single_positions(std::span{&range, 1});
-        fold_reference_gradient(reference_head(head), {positions, q.data()},
-                                {dout.data(), lse.data() + row, delta.data() + row},
-                                {keys_.positions, k.data(), v.data()},
-                                {.dk = dk.data(),
-                                 .dk_magnitude = dk_magnitude.data(),
-                                 .dv = dv.data(),
-                                 .dv_magnitude = dv_magnitude.data()});
+        fold_reference_gradient(
+            reference_head(head), {positions, q.data()},
+            {dout.data(), lse.data() + row, delta.sums.data() + row, delta.magnitudes.data() + row},
+            {keys_.positions, k.data(), v.data()},
+            {.dk = dk.data(),
+             .dk_magnitude = dk_magnitude.data(),
+             .dv = dv.data(),
+             .dv_magnitude = dv_magnitude.data()});
         row += range.size();
       });
     }
     const std::int64_t local_head = kv_head - results_.kv_heads.first;
-    compare(VerifiedTensor::dk, results_.dk, local_head, keys_, dk, dk_magnitude);
-    compare(VerifiedTensor::dv, results_.dv, local_head, keys_, dv, dv_magnitude);
+    errors_.compare(VerifiedTensor::dk, results_.dk, local_head, keys_, dk, dk_magnitude);
+    errors_.compare(VerifiedTensor::dv, results_.dv, local_head, keys_, dv, dv_magnitude);
   }
 
-  ErrorNorms& norms_of(VerifiedTensor tensor) { return norms_[static_cast<std::size_t>(tensor)]; }
-
-  /// @param reference [selected rows, dim]
-  /// @param magnitude the same, or empty for 0
-  void compare(VerifiedTensor tensor, ConstTensorView computed, std::int64_t local_head,
-               const SelectedRows& selected, const Doubles& reference, const Doubles& magnitude) {
-    for (std::int64_t i = 0; i < selected.count(); ++i) {
-      const auto place = static_cast<std::size_t>(i);
-      const Doubles row = head_in_fp64(computed.row_slice(selected.rows[place], 1), local_head);
-      const bool exact_zero = !takes_part(tensor, selected.positions[place]);
-      for (std::size_t channel = 0; channel < row.size(); ++channel) {
-        const std::size_t element = place * row.size() + channel;
-        const bool wrong = exact_zero && row[channel] != 0.0;
-        norms_of(tensor).add(selected.chunks[place],
-                             wrong ? std::numeric_limits<double>::infinity() : row[channel],
-                             reference[element], magnitude.empty() ? 0.0 : magnitude[element]);
-      }
-    }
-  }
-
-  /// @param run_lse, reference [queries]
-  void compare_lse(const Doubles& run_lse, const Doubles& reference) {
-    for (std::size_t i = 0; i < reference.size(); ++i) {
-      norms_of(VerifiedTensor::lse).add(queries_.chunks[i], run_lse[i], reference[i], 0.0);
+  /// Of all rows of this rank, from lse and delta of the run.
+  void add_sink_gradients_of_run() {
+    const AskedTokens tokens{results_.rows, group_};
+    for (std::int64_t i = 0; i < results_.query_heads.count; ++i) {
+      const std::int64_t head = results_.query_heads.first + i;
+      const Doubles lse = values_.lse(head, tokens);
+      head_sums_.add_sink_gradient(i, lse, values_.own_delta(head, results_.rows));
     }
   }
 
@@ -318,7 +219,7 @@ class LayerVerifier {
       input_.fill(InputTensor::out, {range}, results_.query_heads.first, results_.layer, stored);
       const SelectedRows rows = rows_within(results_.rows, range);
       for (std::int64_t head = 0; head < heads; ++head) {
-        compare(VerifiedTensor::stored_out, results_.out, head, rows, head_in_fp64(stored, head), {});
+        errors_.compare(VerifiedTensor::stored_out, results_.out, head, rows, head_in_fp64(stored, head), {});
       }
     });
   }
@@ -327,13 +228,13 @@ class LayerVerifier {
   const InputSource& input_;
   Coverage coverage_;
   const Lockstep& group_;
+  LayerValues values_;
   SelectedRows queries_;
   SelectedRows keys_;
-  PositionSet seen_keys_;
   AskedTokens tokens_of_queries_;
   AskedTokens tokens_seeing_keys_;
+  LayerErrors errors_;
   HeadSums head_sums_;
-  std::vector<ErrorNorms> norms_;
 };
 
 }  // namespace
@@ -373,10 +274,10 @@ VerificationResult verify_layer(const LayerResults& results, const InputSource& 
 }
 
 double full_verification_flop(std::int64_t visible_pairs, const ProblemShape& shape, PassSelection passes) {
-  // Forward: q k^T and P v. Query gradient: q k^T, dout v^T, dq and its magnitude. Key gradient: q k^T, dout
-  // v^T, and dk and dv each with its magnitude.
+  // Forward: q k^T and P v. Query gradient: q k^T, dout v^T and that of the squares, dq and its magnitude.
+  // Key gradient: q k^T, dout v^T and that of the squares, and dk and dv each with its magnitude.
   const double products_qk = passes == PassSelection::forward ? 1 : 1 + 3 + 3;
-  const double products_v = passes == PassSelection::forward ? 1 : 1 + 1 + 3;
+  const double products_v = passes == PassSelection::forward ? 1 : 1 + 2 + 4;
   return 2.0 * static_cast<double>(visible_pairs) * static_cast<double>(shape.query_heads) *
          (products_qk * static_cast<double>(shape.kv_channels) +
           products_v * static_cast<double>(shape.v_channels));

@@ -37,9 +37,10 @@ inline constexpr std::size_t verified_tensors = 8;
 struct TensorError {
   /// |x - ref| / max(|ref|, |m|) in L2 norms over the rows of the chunk that were checked (dsink, max_logit:
   /// all rows of all ranks) and the rank's heads. m is the sum behind ref in absolute values (dq, dk:
-  /// softmax_scale * sum P (|dP| + |delta|) |k| resp. |q|; dv: sum P |dout|; dsink: sum P |delta|; the
-  /// others: 0). Infinite where x is NaN, where only one of x and ref is -inf, and where x is not 0 although
-  /// the query sees no key (out, dq) or no query sees the key (dk, dv).
+  /// softmax_scale * sum P (|dP| + |delta|) |k| resp. |q|; dv: sum P |dout|; dsink: sum P |delta|; lse and
+  /// max_logit: 1, see magnitude_of_exponent; out: 0), with |dP| and |delta| at least the L2 norm of
+  /// the terms of that product. Infinite where x is NaN, where only one of x and ref is -inf, and where x is
+  /// not 0 although the query sees no key (out, dq) or no query sees the key (dk, dv).
   double error = 0;
   PositionRange chunk;  ///< empty where all rows belong together
 };
@@ -100,8 +101,9 @@ struct LayerResults {
 
 enum class Coverage : std::uint8_t {
   full,  ///< every row against a reference that takes nothing from the run
-  /// 64 rows for out, lse, dq; 16 keys for dk, dv, these with the run's own lse and delta; dsink and
-  /// max_logit, sums over all rows, not at all
+  /// 64 rows for out, lse, dq; 16 keys for dk, dv, these with the run's own lse and delta; dsink from the
+  /// run's lse and delta of all rows; max_logit only within bounds: the largest score of the 64 rows, and
+  /// the run's largest lse
   sample,
 };
 
@@ -113,7 +115,8 @@ using GatherDoubles = std::function<std::vector<double>(std::span<const double>)
 using Progress = std::function<void()>;
 
 /// Collective over the CP group: every rank calls `gather` equally often. A sample takes, besides what the
-/// selected rows need, two numbers per token that sees a selected key, for one query head at a time.
+/// selected rows need, three numbers per token that sees a selected key, or per row where there are sinks,
+/// for one query head at a time.
 /// @throws std::invalid_argument if an input file cannot be read, perhaps on one rank alone
 [[nodiscard]] VerificationResult verify_layer(const LayerResults& results, const InputSource& input,
                                               Coverage coverage, const GatherDoubles& gather,

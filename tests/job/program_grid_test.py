@@ -3,6 +3,8 @@
     program_grid_test.py MPIRUN HCP   (with the repository's root in PYTHONPATH)
 """
 
+import json
+import re
 import subprocess
 
 import program_case
@@ -34,14 +36,17 @@ class Grid(program_case.ProgramCase):
         self.assertEqual(peaks_in_trace(tables["memory"]), peaks_in_plan(plan))
         return tables
 
-    def plan_of(self, options):
-        """The rows of what `hcp plan` prints, split into words."""
+    def text_of_plan(self, options):
         command = [self.hcp, "plan", *options]
         if "--context-parallel-size" not in options:
             command += ["--context-parallel-size", "4"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return [line.split() for line in done.stdout.splitlines() if not line.startswith("#")]
+        return done.stdout
+
+    def plan_of(self, options):
+        """The rows of what `hcp plan` prints, split into words."""
+        return [line.split() for line in self.text_of_plan(options).splitlines() if not line.startswith("#")]
 
     def require_sizes(self, tables, **sizes):
         """The coordinates in the grid that are really taken."""
@@ -138,6 +143,22 @@ class FourRanks(Grid):
         self.require_run_as_planned(
             4, "--dtype bf16 --simulate-ranks-per-node 2 --cp-comm-type all_gather+p2p --attention-mask-type causal"
         )
+
+    def test_what_is_told_of_the_partition(self):
+        """The stripe size also where it is the default, and the imbalance in header, table, trace and plan."""
+        options = [*SMALL, *"--cp-comm-type p2p --attention-mask-type causal --cp-partition striped".split()]
+        self.assertEqual(self.run_to_end(4, *options, *TIMES, "--trace", self.trace), 0, self.stderr())
+        with h5py.File(self.trace, "r") as file:
+            self.assertEqual(json.loads(file["cells"][0]["options"])["stripe-size"], "1")
+            imbalance = f"{file['results'][0]['imbalance']:.3f}"
+        lines = self.stdout().splitlines()
+        (names,) = (line for line in lines if "imbalance mem_min_MB" in line)
+        row = lines[lines.index(names) + 1].split()
+        self.assertEqual(row[names[1:].split().index("imbalance")], imbalance)
+        for text in (self.stdout(), self.text_of_plan(options)):
+            self.assertIn("striped partition, stripe size 1", text)
+            self.assertEqual(re.findall(r"imbalance (\d.\d+) ", text), [imbalance])
+        self.assertGreater(float(imbalance), 1)
 
     def test_forward_alone(self):
         self.require_run_as_planned(4, "--pass fwd --simulate-ranks-per-node 2 --cp-comm-type p2p+p2p")

@@ -205,25 +205,40 @@ TEST_P(Coverages, SinksAreKeysOfNobody) {
   const VerificationResult result = verify(
       GetParam(), [](Results&) {}, sinks);
   EXPECT_LT(result.largest(), 2e-7) << result.worst();
-  const bool full = GetParam() == Coverage::full;
   for (const VerifiedTensor tensor : {VerifiedTensor::dsink, VerifiedTensor::max_logit}) {
-    EXPECT_EQ(result.of(tensor).has_value(), full) << name_of(tensor);
+    EXPECT_TRUE(result.of(tensor).has_value()) << name_of(tensor);
   }
   const VerificationResult wrong_lse = verify(
       GetParam(), [](Results& r) { r.lse[12 * heads] = 0; }, sinks);
   EXPECT_GT(wrong_lse.of(VerifiedTensor::lse)->error, 1e-3) << "what sees no key has the lse of the sink";
 }
 
-TEST(FullCoverage, OneNumberPerHead) {
+TEST_P(Coverages, TheGradientOfASinkIsASumOverAllRows) {
   const std::vector<float> sinks{0.4F, -1.5F};
   const VerificationResult dsink = verify(
-      Coverage::full, [](Results& r) { r.dsinks[1] *= 1.1F; }, sinks);
+      GetParam(), [](Results& r) { r.dsinks[1] *= 1.1F; }, sinks);
   EXPECT_GT(dsink.of(VerifiedTensor::dsink)->error, 1e-4);
   EXPECT_EQ(dsink.worst(), "dsink");
-  const VerificationResult logit = verify(
-      Coverage::full, [](Results& r) { r.max_logits[0] += 0.01F; }, sinks);
+}
+
+TEST_P(Coverages, ALargestLogitThatCannotBeIsFound) {
+  for (const float wrong : {-0.01F, 20.0F, std::nanf("")}) {
+    const VerificationResult logit = verify(GetParam(), [&](Results& r) { r.max_logits[0] += wrong; });
+    EXPECT_GT(logit.of(VerifiedTensor::max_logit)->error, 1e-4) << wrong;
+    EXPECT_EQ(logit.worst(), "max logit");
+  }
+}
+
+TEST(FullCoverage, TheLargestLogitIsComparedWithItsValue) {
+  const VerificationResult logit = verify(Coverage::full, [](Results& r) { r.max_logits[0] += 0.01F; });
   EXPECT_GT(logit.of(VerifiedTensor::max_logit)->error, 1e-4);
   EXPECT_EQ(logit.worst(), "max logit");
+}
+
+TEST(SampledCoverage, TheLargestLogitHasBounds) {
+  // All 40 rows are in the sample, so that the largest score is known, but not that there is none above it.
+  const VerificationResult logit = verify(Coverage::sample, [](Results& r) { r.max_logits[0] += 0.01F; });
+  EXPECT_EQ(logit.of(VerifiedTensor::max_logit)->error, 0.0);
 }
 
 TEST_P(Coverages, WrongGradientsOfKeysAreFound) {

@@ -62,7 +62,7 @@ void fill_normal(Problem& problem, unsigned seed, double q_size = 1.0) {
 }
 
 struct Results {
-  Doubles out, lse, delta, dq, dk, dv, dq_magnitude, dk_magnitude, dv_magnitude;
+  Doubles out, lse, delta, delta_magnitude, dq, dk, dv, dq_magnitude, dk_magnitude, dv_magnitude;
 
   explicit Results(const Problem& problem) {
     const auto rows = static_cast<std::size_t>(problem.tokens());
@@ -70,7 +70,7 @@ struct Results {
     const auto dim_v = static_cast<std::size_t>(problem.dim_v);
     out = dv = dv_magnitude = Doubles(rows * dim_v);
     lse = Doubles(rows, -infinity);
-    delta = Doubles(rows);
+    delta = delta_magnitude = Doubles(rows);
     dq = dk = dq_magnitude = dk_magnitude = Doubles(rows * dim_qk);
   }
 };
@@ -83,6 +83,18 @@ long double dot(const Doubles& a, std::int64_t row_a, const Doubles& b, std::int
            b[static_cast<std::size_t>(row_b * dim + i)];
   }
   return sum;
+}
+
+/// The L2 norm of the terms of dot().
+long double norm_of_terms(const Doubles& a, std::int64_t row_a, const Doubles& b, std::int64_t row_b,
+                          std::int64_t dim) {
+  long double squares = 0;
+  for (std::int64_t i = 0; i < dim; ++i) {
+    const long double term = static_cast<long double>(a[static_cast<std::size_t>(row_a * dim + i)]) *
+                             b[static_cast<std::size_t>(row_b * dim + i)];
+    squares += term * term;
+  }
+  return std::sqrt(squares);
 }
 
 void add_row(Doubles& target, std::int64_t row, long double factor, const Doubles& source,
@@ -123,11 +135,16 @@ Results naive(const Problem& problem) {
     }
     const long double delta = dot(results.out, query, problem.dout, query, problem.dim_v);
     results.delta[row] = static_cast<double>(delta);
+    const long double delta_magnitude =
+        std::max(std::abs(delta), norm_of_terms(results.out, query, problem.dout, query, problem.dim_v));
+    results.delta_magnitude[row] = static_cast<double>(delta_magnitude);
     for (std::int64_t key = 0; key < problem.tokens(); ++key) {
       const long double probability = p[static_cast<std::size_t>(key)];
       const long double dp = dot(problem.dout, query, problem.v, key, problem.dim_v);
       const long double ds = scale * probability * (dp - delta);
-      const long double magnitude = scale * probability * (std::abs(dp) + std::abs(delta));
+      const long double dp_magnitude =
+          std::max(std::abs(dp), norm_of_terms(problem.dout, query, problem.v, key, problem.dim_v));
+      const long double magnitude = scale * probability * (dp_magnitude + delta_magnitude);
       add_row(results.dq, query, ds, problem.k, key, problem.dim_qk);
       add_row(results.dk, key, ds, problem.q, query, problem.dim_qk);
       add_row(results.dv, key, probability, problem.dout, query, problem.dim_v);
@@ -176,17 +193,22 @@ Results reference(const Problem& problem, std::int64_t chunk) {
   for (std::int64_t row = 0; row < problem.tokens(); ++row) {
     results.delta[static_cast<std::size_t>(row)] =
         static_cast<double>(dot(results.out, row, problem.dout, row, problem.dim_v));
+    results.delta_magnitude[static_cast<std::size_t>(row)] =
+        std::max(std::abs(results.delta[static_cast<std::size_t>(row)]),
+                 static_cast<double>(norm_of_terms(results.out, row, problem.dout, row, problem.dim_v)));
   }
   chunks([&](std::span<const std::int64_t> keys) {
     const std::int64_t at = keys.front() * problem.dim_qk;
-    fold_reference_gradient(head, queries, {problem.dout.data(), results.lse.data(), results.delta.data()},
-                            keys_from(problem, keys),
-                            {.dq = results.dq.data(),
-                             .dq_magnitude = results.dq_magnitude.data(),
-                             .dk = results.dk.data() + at,
-                             .dk_magnitude = results.dk_magnitude.data() + at,
-                             .dv = results.dv.data() + keys.front() * problem.dim_v,
-                             .dv_magnitude = results.dv_magnitude.data() + keys.front() * problem.dim_v});
+    fold_reference_gradient(
+        head, queries,
+        {problem.dout.data(), results.lse.data(), results.delta.data(), results.delta_magnitude.data()},
+        keys_from(problem, keys),
+        {.dq = results.dq.data(),
+         .dq_magnitude = results.dq_magnitude.data(),
+         .dk = results.dk.data() + at,
+         .dk_magnitude = results.dk_magnitude.data() + at,
+         .dv = results.dv.data() + keys.front() * problem.dim_v,
+         .dv_magnitude = results.dv_magnitude.data() + keys.front() * problem.dim_v});
   });
   return results;
 }

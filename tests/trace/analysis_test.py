@@ -40,7 +40,7 @@ class Summary(AnalysisCase):
         lines = [line.split() for line in result.stdout.splitlines()]
         self.assertIn(["#", "git_revision:", "0123abc"], lines)
         cell = "0 4096 p2p+a2a 2,2 2 (simulated) causal bf16 fwdbwd"
-        numbers = "76.100 77.200 78.300 79.400 0.1234 5.000 7.250 9.7 1.05 10.50 11.25 1.5e-03"
+        numbers = "76.100 77.200 78.300 79.400 0.1234 5.000 7.250 9.7 1.050 10.50 11.25 1.5e-03"
         self.assertIn([*cell.split(), *numbers.split(), "full", "PASS"], lines)
         self.assertIn("# cell 1 skipped: cp 8 does not divide 4 ranks", result.stdout)
         # Rank r waits 2 + r/2 ms at level 0 and 1 ms at level 1: 2.75 + 1 ms on average over four ranks.
