@@ -75,19 +75,42 @@ class CountsBelow {
   std::vector<Step> steps_;
 };
 
-/// Visible pairs with the query in `queries`.
+/// Calls `with` with every piece that meets the range, cut to it, until that returns false.
+template <typename With>
+void for_pieces_within(std::span<const MaskPiece> pieces, PositionRange queries, const With& with) {
+  auto piece = std::ranges::upper_bound(pieces, queries.begin, {},
+                                        [](const MaskPiece& each) { return each.queries.end; });
+  for (; piece != pieces.end() && piece->queries.begin < queries.end; ++piece) {
+    const PositionRange common{std::max(piece->queries.begin, queries.begin),
+                               std::min(piece->queries.end, queries.end)};
+    if (!common.empty() && !with(MaskPiece{common, piece->keys})) {
+      return;
+    }
+  }
+}
+
+/// Visible pairs with a query of the piece.
 /// @param sum_of_bounds sum over queries of the keys below bound + slope * query, of those that are counted
 template <typename SumOfBounds>
-std::int64_t visible_pairs(const AttentionMask& mask, const PositionSet& queries,
+std::int64_t pairs_of(const MaskPiece& piece, const SumOfBounds& sum_of_bounds) {
+  std::int64_t pairs = 0;
+  for (const MovingInterval& keys : piece.keys) {
+    pairs += sum_of_bounds(keys.end, keys.slope_end, piece.queries) -
+             sum_of_bounds(keys.begin, keys.slope_begin, piece.queries);
+  }
+  return pairs;
+}
+
+/// Visible pairs with the query in `queries`.
+template <typename SumOfBounds>
+std::int64_t visible_pairs(std::span<const MaskPiece> pieces, const PositionSet& queries,
                            const SumOfBounds& sum_of_bounds) {
   std::int64_t pairs = 0;
   for (const PositionRange range : queries) {
-    for (const MaskPiece& piece : mask.pieces_within(range)) {
-      for (const MovingInterval& keys : piece.keys) {
-        pairs += sum_of_bounds(keys.end, keys.slope_end, piece.queries) -
-                 sum_of_bounds(keys.begin, keys.slope_begin, piece.queries);
-      }
-    }
+    for_pieces_within(pieces, range, [&](const MaskPiece& piece) {
+      pairs += pairs_of(piece, sum_of_bounds);
+      return true;
+    });
   }
   return pairs;
 }
@@ -114,15 +137,10 @@ std::array<PositionRange, 2> AttentionMask::visible(std::int64_t query) const {
 
 std::vector<MaskPiece> AttentionMask::pieces_within(PositionRange queries) const {
   std::vector<MaskPiece> within;
-  auto piece = std::ranges::upper_bound(pieces_, queries.begin, {},
-                                        [](const MaskPiece& each) { return each.queries.end; });
-  for (; piece != pieces_.end() && piece->queries.begin < queries.end; ++piece) {
-    const PositionRange common{std::max(piece->queries.begin, queries.begin),
-                               std::min(piece->queries.end, queries.end)};
-    if (!common.empty()) {
-      within.push_back({common, piece->keys});
-    }
-  }
+  for_pieces_within(pieces_, queries, [&](const MaskPiece& piece) {
+    within.push_back(piece);
+    return true;
+  });
   return within;
 }
 
@@ -139,14 +157,54 @@ PositionSet AttentionMask::looked_at(const PositionSet& queries) const {
 }
 
 std::int64_t AttentionMask::area(const PositionSet& queries) const {
-  return visible_pairs(*this, queries, sum_of_bounds);
+  return visible_pairs(pieces_, queries, sum_of_bounds);
 }
 
 std::int64_t AttentionMask::area(const PositionSet& queries, const PositionSet& keys) const {
   const CountsBelow counts{keys};
-  return visible_pairs(*this, queries, [&](std::int64_t bound, std::int64_t slope, PositionRange range) {
+  return visible_pairs(pieces_, queries, [&](std::int64_t bound, std::int64_t slope, PositionRange range) {
     return counts.sum_of_bounds(bound, slope, range);
   });
+}
+
+std::int64_t AttentionMask::half_of_area(const PositionSet& queries, const PositionSet& keys) const {
+  const CountsBelow counts{keys};
+  const auto sum_of_bounds = [&](std::int64_t bound, std::int64_t slope, PositionRange range) {
+    return counts.sum_of_bounds(bound, slope, range);
+  };
+  const std::int64_t whole = visible_pairs(pieces_, queries, sum_of_bounds);
+  if (whole == 0) {
+    return 0;
+  }
+  std::int64_t pairs = 0;         // of the pieces before
+  std::int64_t range_before = 0;  // queries before this range
+  std::int64_t half = -1;
+  for (const PositionRange range : queries) {
+    for_pieces_within(pieces_, range, [&](const MaskPiece& piece) {
+      const std::int64_t of_piece = pairs_of(piece, sum_of_bounds);
+      if (2 * (pairs + of_piece) < whole) {
+        pairs += of_piece;
+        return true;
+      }
+      PositionRange ends = piece.queries;  // the last query that is needed lies in it
+      while (ends.size() > 1) {
+        const std::int64_t middle = ends.begin + ends.size() / 2;
+        const MaskPiece leading{{piece.queries.begin, middle}, piece.keys};
+        if (2 * (pairs + pairs_of(leading, sum_of_bounds)) < whole) {
+          ends.begin = middle;
+        } else {
+          ends.end = middle;
+        }
+      }
+      half = range_before + ends.end - range.begin;
+      return false;
+    });
+    if (half >= 0) {
+      break;
+    }
+    range_before += range.size();
+  }
+  return half;
 }
 
 }  // namespace hcp

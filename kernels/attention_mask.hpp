@@ -110,6 +110,9 @@ class AttentionMask {
   /// Number of visible (query, key) pairs with the query in `queries` and the key in `keys`.
   [[nodiscard]] std::int64_t area(const PositionSet& queries, const PositionSet& keys) const;
 
+  /// The least number of leading queries of `queries` that see half of area(queries, keys).
+  [[nodiscard]] std::int64_t half_of_area(const PositionSet& queries, const PositionSet& keys) const;
+
  private:
   explicit AttentionMask(std::vector<MaskPiece> pieces) : pieces_{std::move(pieces)} {}
 

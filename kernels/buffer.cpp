@@ -4,7 +4,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -31,21 +33,48 @@ bool keep_freed_blocks() {
   return mallopt(M_MMAP_MAX, 0) == 1 && mallopt(M_TRIM_THRESHOLD, -1) == 1;
 }
 
+/// Blocks of this size and more begin at a huge page.
+constexpr std::size_t least_for_huge_pages = 2 * huge_page_bytes;
+
+/// At a huge page inside a larger block of the heap, whose address lies before it. The heap's own aligned
+/// allocation gives back what it does not need on both sides, so a freed block is too small for the next one
+/// of its size: passes went on for several iterations to get fresh pages, and paid for each as much as for
+/// their arithmetic.
+std::byte* allocate_at_huge_page(std::size_t bytes) {
+  void* block = std::malloc(sizeof(void*) + huge_page_bytes + bytes);
+  if (block == nullptr) {
+    throw std::bad_alloc{};
+  }
+  const std::size_t after_address = reinterpret_cast<std::uintptr_t>(block) + sizeof(void*);
+  const std::size_t padding = (huge_page_bytes - after_address % huge_page_bytes) % huge_page_bytes;
+  std::byte* data = static_cast<std::byte*>(block) + sizeof(void*) + padding;
+  std::memcpy(data - sizeof(void*), &block, sizeof(void*));
+#if defined(MADV_HUGEPAGE)
+  // Advice: a system without huge pages gives small ones.
+  static_cast<void>(::madvise(data, bytes / huge_page_bytes * huge_page_bytes, MADV_HUGEPAGE));
+#endif
+  return data;
+}
+
 std::byte* allocate(std::size_t bytes) {
   // Only speed depends on the answer: a libc that declines allocates all the same.
   [[maybe_unused]] static const bool kept = keep_freed_blocks();
-  const std::size_t alignment = bytes >= 2 * huge_page_bytes ? huge_page_bytes : alignment_bytes;
+  if (bytes >= least_for_huge_pages) {
+    return allocate_at_huge_page(bytes);
+  }
   void* data = nullptr;
-  if (::posix_memalign(&data, alignment, bytes) != 0) {
+  if (::posix_memalign(&data, alignment_bytes, bytes) != 0) {
     throw std::bad_alloc{};
   }
-#if defined(MADV_HUGEPAGE)
-  if (alignment == huge_page_bytes) {
-    // Advice: a system without huge pages gives small ones.
-    static_cast<void>(::madvise(data, bytes / huge_page_bytes * huge_page_bytes, MADV_HUGEPAGE));
-  }
-#endif
   return static_cast<std::byte*>(data);
+}
+
+void release(std::byte* data, std::size_t bytes) {
+  void* block = data;
+  if (bytes >= least_for_huge_pages) {
+    std::memcpy(&block, data - sizeof(void*), sizeof(void*));
+  }
+  std::free(block);
 }
 
 }  // namespace
@@ -124,7 +153,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 Buffer::~Buffer() {
   if (data_ != nullptr) {
     ledger_->remove(category_, bytes_);
-    std::free(data_);
+    release(data_, static_cast<std::size_t>(bytes_));
   }
 }
 

@@ -83,44 +83,45 @@ struct ForwardCall {
   const KvBlock& kv;
   const RunningOutput& running;
   std::optional<BlockDropout> dropout;
-  std::vector<RowKeys> row_keys;
+  const std::vector<RowKeys>& row_keys;
+  std::int32_t chunk_keys;
+  std::vector<std::vector<RowSpan>> rows_of_chunks;  ///< as rows_by_chunk gives them
   std::vector<HeadGroup> groups;
 
   /// Every chunk of keys is packed once for all rows and heads of the task.
   void run(std::int64_t first_row, std::int64_t last_row, std::int64_t kv_head, std::byte* workspace) const {
-    const std::int32_t chunk_keys =
-        functions.forward_chunk_keys(static_cast<int>(kv.k.dim), static_cast<int>(kv.v.dim));
-    const auto rows = std::span{row_keys}.subspan(static_cast<std::size_t>(first_row),
-                                                  static_cast<std::size_t>(last_row - first_row));
     const auto keys = static_cast<std::int32_t>(kv.k.rows);
-    for (std::int32_t begin = 0; begin < keys; begin += chunk_keys) {
+    for (std::size_t index = 0; index < rows_of_chunks.size(); ++index) {
+      const std::vector<RowSpan>& spans = rows_of_chunks[index];
+      auto span = std::ranges::upper_bound(spans, first_row, {},
+                                           [](const RowSpan& each) { return each.first + each.count; });
+      if (span == spans.end() || span->first >= last_row) {
+        continue;
+      }
+      const std::int32_t begin = static_cast<std::int32_t>(index) * chunk_keys;
       const KeyChunk chunk = key_chunk(kv, kv_head, begin, std::min(begin + chunk_keys, keys));
-      if (std::ranges::any_of(rows, [&](const RowKeys& row) { return sees(row, chunk); })) {
-        functions.begin_forward_chunk(chunk, workspace);
-        visit(rows, first_row, chunk, groups[static_cast<std::size_t>(kv_head)], workspace);
+      functions.begin_forward_chunk(chunk, workspace);
+      for (; span != spans.end() && span->first < last_row; ++span) {
+        const std::int64_t first = std::max(span->first, first_row);
+        const std::int64_t last = std::min(span->first + span->count, last_row);
+        visit({first, last - first}, chunk, groups[static_cast<std::size_t>(kv_head)], workspace);
       }
     }
   }
 
  private:
-  static bool sees(const RowKeys& row, const KeyChunk& chunk) {
-    return (row.begin[0] < chunk.end && chunk.begin < row.end[0]) ||
-           (row.begin[1] < chunk.end && chunk.begin < row.end[1]);
-  }
-
-  void visit(std::span<const RowKeys> rows, std::int64_t first_row, const KeyChunk& chunk,
-             const HeadGroup& group, std::byte* workspace) const {
+  void visit(RowSpan rows, const KeyChunk& chunk, const HeadGroup& group, std::byte* workspace) const {
     const std::int64_t heads = query.q.heads;
     for (std::int64_t head = group.begin; head < group.end; ++head) {
-      const std::optional<RowsDropout> dropped = rows_dropout(dropout, first_row, head);
-      functions.forward_rows({.shape = {.rows = static_cast<int>(rows.size()),
+      const std::optional<RowsDropout> dropped = rows_dropout(dropout, rows.first, head);
+      functions.forward_rows({.shape = {.rows = static_cast<int>(rows.count),
                                         .softmax_scale = rule.softmax_scale,
-                                        .row_keys = rows.data(),
+                                        .row_keys = row_keys.data() + rows.first,
                                         .dropout = dropped ? &*dropped : nullptr},
-                              .q = rows_of_head(query.q, first_row, head),
-                              .out = sums_of_head(running.out, heads, kv.v.dim, first_row, head),
-                              .max = sums_of_head(running.max, heads, 1, first_row, head),
-                              .sum = sums_of_head(running.sum, heads, 1, first_row, head)},
+                              .q = rows_of_head(query.q, rows.first, head),
+                              .out = sums_of_head(running.out, heads, kv.v.dim, rows.first, head),
+                              .max = sums_of_head(running.max, heads, 1, rows.first, head),
+                              .sum = sums_of_head(running.sum, heads, 1, rows.first, head)},
                              chunk, workspace);
     }
   }
@@ -200,15 +201,22 @@ class CpuAttentionKernel final : public AttentionKernel {
                      const RunningOutput& running) override {
     check_block(rule, query, kv);
     const std::int64_t heads_kv = kv.k.heads;
-    const ForwardCall call{.functions = functions_for(kv.k.type),
-                           .rule = rule,
-                           .query = query,
-                           .kv = kv,
-                           .running = running,
-                           .dropout = block_dropout(rule, query, kv),
-                           .row_keys = row_keys_of(*rule.mask, query.positions, kv.positions),
-                           .groups = head_groups(rule.heads, query.q.heads, heads_kv)};
-    const std::vector<std::int64_t> bounds = row_bounds(call.row_keys, query.q.heads, heads_kv, threads_);
+    const AttentionFunctions& functions = functions_for(kv.k.type);
+    const std::vector<RowKeys> row_keys = row_keys_of(*rule.mask, query.positions, kv.positions);
+    const std::int32_t chunk_keys =
+        functions.forward_chunk_keys(static_cast<int>(kv.k.dim), static_cast<int>(kv.v.dim));
+    const ForwardCall call{
+        .functions = functions,
+        .rule = rule,
+        .query = query,
+        .kv = kv,
+        .running = running,
+        .dropout = block_dropout(rule, query, kv),
+        .row_keys = row_keys,
+        .chunk_keys = chunk_keys,
+        .rows_of_chunks = rows_by_chunk(row_keys, static_cast<std::int32_t>(kv.k.rows), chunk_keys),
+        .groups = head_groups(rule.heads, query.q.heads, heads_kv)};
+    const std::vector<std::int64_t> bounds = row_bounds(row_keys, query.q.heads, heads_kv, threads_);
     run_tasks(threads_, (std::ssize(bounds) - 1) * heads_kv, [&](std::int64_t task, std::int64_t thread) {
       const auto index = static_cast<std::size_t>(task / heads_kv);
       call.run(bounds[index], bounds[index + 1], task % heads_kv, workspaces_.of(thread));

@@ -33,14 +33,13 @@ std::vector<std::int64_t> row_bounds(std::span<const RowKeys> row_keys, std::int
                                      std::int64_t heads_kv, int threads) {
   constexpr std::int64_t longest = 4096;  // rows of a head: so out stays in the caches from chunk to chunk
   constexpr std::int64_t several = 2;     // packing all keys costs as much as a few rows
-  constexpr std::int64_t granule = 6;     // a whole register tile on every processor
   const std::int64_t rows = std::ssize(row_keys);
   if (rows == 0 || heads_kv == 0) {
     return {0};
   }
   const std::int64_t pairs = rows * heads_q / heads_kv;
-  const std::int64_t parts = parts_per_head((pairs + longest - 1) / longest, (rows + granule - 1) / granule,
-                                            several, heads_kv, threads);
+  const std::int64_t parts = parts_per_head(
+      (pairs + longest - 1) / longest, (rows + row_granule - 1) / row_granule, several, heads_kv, threads);
   std::int64_t visible = 0;
   for (const RowKeys& keys : row_keys) {
     visible += count_of(keys);
@@ -48,13 +47,35 @@ std::vector<std::int64_t> row_bounds(std::span<const RowKeys> row_keys, std::int
   std::vector<std::int64_t> bounds{0};
   std::int64_t before = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
-    if (row % granule == 0 && row > bounds.back() && before * parts >= visible * std::ssize(bounds)) {
+    if (row % row_granule == 0 && row > bounds.back() && before * parts >= visible * std::ssize(bounds)) {
       bounds.push_back(row);
     }
     before += count_of(row_keys[static_cast<std::size_t>(row)]);
   }
   bounds.push_back(rows);
   return bounds;
+}
+
+std::vector<std::vector<RowSpan>> rows_by_chunk(std::span<const RowKeys> row_keys, std::int32_t keys,
+                                                std::int32_t chunk_keys) {
+  std::vector<std::vector<RowSpan>> by_chunk(static_cast<std::size_t>((keys + chunk_keys - 1) / chunk_keys));
+  const std::int64_t rows = std::ssize(row_keys);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const RowKeys& seen = row_keys[static_cast<std::size_t>(row)];
+    const std::int64_t first = row / row_granule * row_granule;
+    const std::int64_t end = std::min(first + row_granule, rows);
+    for (const int i : {0, 1}) {
+      for (std::int32_t key = seen.begin[i]; key < seen.end[i]; key = (key / chunk_keys + 1) * chunk_keys) {
+        std::vector<RowSpan>& spans = by_chunk[static_cast<std::size_t>(key / chunk_keys)];
+        if (spans.empty() || spans.back().first + spans.back().count < first) {
+          spans.push_back({first, end - first});
+        } else {
+          spans.back().count = end - spans.back().first;
+        }
+      }
+    }
+  }
+  return by_chunk;
 }
 
 std::vector<std::int32_t> chunk_bounds(std::int32_t keys, std::int32_t most_keys, std::int64_t heads_kv,

@@ -17,6 +17,9 @@ struct HeadGroup {
   std::int64_t end = 0;
 };
 
+/// Runs of query rows begin at multiples of it: a whole register tile on every processor.
+inline constexpr std::int64_t row_granule = 6;
+
 /// One per KV head, perhaps empty.
 [[nodiscard]] std::vector<HeadGroup> head_groups(const HeadMap& map, std::int64_t heads_q,
                                                  std::int64_t heads_kv);
@@ -25,6 +28,11 @@ struct HeadGroup {
 /// head is a task, and packs the keys that it sees.
 [[nodiscard]] std::vector<std::int64_t> row_bounds(std::span<const RowKeys> row_keys, std::int64_t heads_q,
                                                    std::int64_t heads_kv, int threads);
+
+/// For each chunk of `chunk_keys` keys of the block, the runs of query rows in which one sees a key of it:
+/// ascending, apart from each other, from and to multiples of row_granule or the last row.
+[[nodiscard]] std::vector<std::vector<RowSpan>> rows_by_chunk(std::span<const RowKeys> row_keys,
+                                                              std::int32_t keys, std::int32_t chunk_keys);
 
 /// Where chunks of the key block begin, and the end: multiples of tile_keys, about equally far and at most
 /// `most_keys` apart. Each chunk with one KV head is a task.

@@ -26,19 +26,7 @@ int PlanBuilder::neighbour(int level, int distance) const {
 }
 
 std::int64_t PlanBuilder::half_of(const PositionSet& positions) const {
-  const std::int64_t whole = geometry_.mask->area(plan_.rows, positions);
-  std::int64_t low = 0;
-  std::int64_t high = count_of(plan_.rows);
-  while (low < high) {
-    const std::int64_t middle = low + (high - low) / 2;
-    const PositionSet leading = positions_of({0, middle}, plan_.rows);
-    if (2 * geometry_.mask->area(leading, positions) < whole) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  return geometry_.mask->half_of_area(plan_.rows, positions);
 }
 
 void PlanBuilder::attend(RowSpan query, const BlockView& block, const BlockView* gradient) {

@@ -99,6 +99,7 @@ void expect_areas(const AttentionMask& mask, const Dense& dense, const Members& 
                   const Members& keys) {
   std::int64_t area = 0;
   std::int64_t area_with_keys = 0;
+  std::vector<std::int64_t> area_up_to{0};  // with keys, of the leading ones of `queries`
   Members seen(keys.size(), false);
   for (std::size_t query = 0; query < queries.size(); ++query) {
     for (std::size_t key = 0; key < keys.size(); ++key) {
@@ -108,9 +109,17 @@ void expect_areas(const AttentionMask& mask, const Dense& dense, const Members& 
         seen[key] = true;
       }
     }
+    if (queries[query]) {
+      area_up_to.push_back(area_with_keys);
+    }
+  }
+  std::int64_t half = 0;
+  while (2 * area_up_to[static_cast<std::size_t>(half)] < area_with_keys) {
+    ++half;
   }
   EXPECT_EQ(mask.area(set_of(queries)), area);
   EXPECT_EQ(mask.area(set_of(queries), set_of(keys)), area_with_keys);
+  EXPECT_EQ(mask.half_of_area(set_of(queries), set_of(keys)), half);
   EXPECT_EQ(mask.looked_at(set_of(queries)), set_of(seen));
 }
 
