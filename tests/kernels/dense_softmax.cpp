@@ -19,32 +19,33 @@ std::size_t at(const StoredTensor& tensor, std::size_t row, std::size_t head) {
   return (row * static_cast<std::size_t>(tensor.heads) + head) * static_cast<std::size_t>(tensor.dim);
 }
 
-/// a . b over their rows of one head, and the sum of the absolute values of its terms.
-struct Dot {
-  double value = 0.0;
-  double magnitude = 0.0;
-};
-Dot dot(const StoredTensor& a, std::size_t a_at, const StoredTensor& b, std::size_t b_at) {
-  constexpr std::size_t lanes = 4;  // sums side by side, which a compiler may keep in one vector
+/// The sum over a row of one head of term(a, b).
+template <typename Term>
+double sum_of(const StoredTensor& a, std::size_t a_at, const StoredTensor& b, std::size_t b_at,
+              const Term& term) {
+  constexpr std::size_t lanes = 4;  // sums side by side, which a compiler may keep in vectors
   double sums[lanes] = {};
-  double magnitudes[lanes] = {};
+  const float* const of_a = a.values.data() + a_at;
+  const float* const of_b = b.values.data() + b_at;
   const auto dim = static_cast<std::size_t>(a.dim);
-  const auto take = [&](std::size_t i, std::size_t lane) {
-    const double term = static_cast<double>(a.values[a_at + i]) * static_cast<double>(b.values[b_at + i]);
-    sums[lane] += term;
-    magnitudes[lane] += std::abs(term);
-  };
   std::size_t i = 0;
   for (; i + lanes <= dim; i += lanes) {
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      take(i + lane, lane);
+      sums[lane] += term(static_cast<double>(of_a[i + lane]), static_cast<double>(of_b[i + lane]));
     }
   }
   for (; i < dim; ++i) {
-    take(i, 0);
+    sums[0] += term(static_cast<double>(of_a[i]), static_cast<double>(of_b[i]));
   }
-  return {sums[0] + sums[1] + sums[2] + sums[3],
-          magnitudes[0] + magnitudes[1] + magnitudes[2] + magnitudes[3]};
+  return sums[0] + sums[1] + sums[2] + sums[3];
+}
+
+double dot(const StoredTensor& a, std::size_t a_at, const StoredTensor& b, std::size_t b_at) {
+  return sum_of(a, a_at, b, b_at, [](double x, double y) { return x * y; });
+}
+
+double dot_magnitude(const StoredTensor& a, std::size_t a_at, const StoredTensor& b, std::size_t b_at) {
+  return sum_of(a, a_at, b, b_at, [](double x, double y) { return std::abs(x * y); });
 }
 
 /// result[result_at + i] += factor * tensor[tensor_at + i]; magnitudes with |tensor| and `magnitude`.
@@ -54,9 +55,12 @@ void add(DenseResult& result, std::size_t result_at, double factor, double magni
   double* const magnitudes = result.magnitudes.data() + result_at;
   const float* const from = tensor.values.data() + tensor_at;
   for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.dim); ++i) {
-    const double value = from[i];
-    values[i] += factor * value;
-    magnitudes[i] += magnitude * std::abs(value);
+    values[i] += factor * static_cast<double>(from[i]);
+  }
+  if (magnitude != 0.0) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.dim); ++i) {
+      magnitudes[i] += magnitude * std::abs(static_cast<double>(from[i]));
+    }
   }
 }
 
@@ -74,15 +78,20 @@ void attend(const SoftmaxCase& setup, const Operands& operands, const std::vecto
   double largest = sink;
   double magnitude = std::isinf(sink) ? 0.0 : std::abs(sink);  // of what became the largest
   for (const std::size_t key : keys) {
-    const Dot score = dot(operands.q, q_at, operands.k, at(operands.k, key, kv_head));
-    scores.push_back(softmax_scale * score.value);
-    if (double& logit = result.max_logits.values[head]; scores.back() > logit) {
-      logit = scores.back();
-      result.max_logits.magnitudes[head] = softmax_scale * score.magnitude;
-    }
-    if (scores.back() > largest) {
-      largest = scores.back();
-      magnitude = softmax_scale * score.magnitude;
+    const std::size_t k_at = at(operands.k, key, kv_head);
+    const double score = softmax_scale * dot(operands.q, q_at, operands.k, k_at);
+    scores.push_back(score);
+    double& logit = result.max_logits.values[head];
+    if (score > std::min(logit, largest)) {
+      const double score_magnitude = softmax_scale * dot_magnitude(operands.q, q_at, operands.k, k_at);
+      if (score > logit) {
+        logit = score;
+        result.max_logits.magnitudes[head] = score_magnitude;
+      }
+      if (score > largest) {
+        largest = score;
+        magnitude = score_magnitude;
+      }
     }
   }
   if (largest == -infinity) {
@@ -106,7 +115,7 @@ void attend(const SoftmaxCase& setup, const Operands& operands, const std::vecto
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::size_t v_at = at(operands.v, keys[i], kv_head);
     p.push_back(std::exp(scores[i] - lse));
-    dp.push_back(shares[i] * dot(operands.dout, dout_at, operands.v, v_at).value);
+    dp.push_back(shares[i] * dot(operands.dout, dout_at, operands.v, v_at));
     delta += p[i] * dp[i];
     delta_magnitude += p[i] * std::abs(dp[i]);
     if (const double factor = shares[i] * p[i]; factor != 0.0) {
