@@ -123,7 +123,12 @@ void read_options(int argc, char** argv) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const hcp::MpiEnvironment mpi{argc, argv};
-  hcp::read_options(argc, argv);
+  try {
+    hcp::read_options(argc, argv);
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  }
   hcp::report_failures_of_all_ranks();
   return RUN_ALL_TESTS();
 }
