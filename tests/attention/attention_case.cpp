@@ -1,7 +1,7 @@
 #include "tests/attention/attention_case.hpp"
 
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -151,7 +151,8 @@ LocalResult run_rank(const Problem& problem, const Setting& setting, const Answe
   load(answer.v, result.kv_shard, tensors.view(array_v));
   load(answer.dout, result.shard, tensors.view(array_dout));
   for (const KnownArray array : {array_out, array_dq, array_dk, array_dv}) {  // stale values must not survive
-    std::memset(tensors.view(array).data, 0xFF, static_cast<std::size_t>(tensors.view(array).bytes()));
+    const TensorView stale_view = tensors.view(array);
+    std::fill_n(stale_view.data, stale_view.bytes(), std::byte{0xFF});
   }
   const auto heads = static_cast<std::size_t>(problem.heads_q);
   result.dsinks.assign(problem.sinks.empty() ? 0 : heads, stale);

@@ -1,10 +1,12 @@
 /// Every scheme on this many ranks, forward and backward, against fp64; and its bytes as MPI saw them against
 /// the plan.
 ///
-/// A sample: every scheme meets a partition drawn for it. HCP_TEST_EXHAUSTIVE=1 runs every partition, head
-/// shape and gradient type, every length from 1 to 300 and many more random masks.
+/// A sample: every kind of mask meets every scheme under every partition, each time with other documents, and
+/// one head shape. HCP_TEST_EXHAUSTIVE=1 runs every partition, head shape and gradient type with all
+/// documents, every length from 1 to 300 and many more random masks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -65,14 +67,18 @@ class AttentionMatrix : public testing::Test {
     ++cases_;
   }
 
-  /// Every scheme, with one of the partitions and wire types or with all of them.
-  void check_schemes(const Problem& problem, const std::vector<DataType>& wires = {DataType::fp32}) {
+  /// Every scheme, with one of the partitions and wire types or with all of them. In four turns in a row a
+  /// scheme meets four partitions.
+  void check_schemes(const Problem& problem, std::size_t turn,
+                     const std::vector<DataType>& wires = {DataType::fp32}) {
     const Answer answer = solve(problem, comm_);
     for (const auto& levels : schemes_) {
+      ++turn;
       if (swap_members(levels) > problem.heads_q) {
         continue;
       }
-      for (const Partition partition : sampled(std::vector(all_partitions.begin(), all_partitions.end()))) {
+      for (const Partition partition :
+           chosen(std::vector(all_partitions.begin(), all_partitions.end()), turn)) {
         for (const DataType wire : sampled(wires)) {
           check(problem, {.levels = levels, .partition = partition, .gradient_wire = wire, .delay_seed = {}},
                 answer);
@@ -83,8 +89,12 @@ class AttentionMatrix : public testing::Test {
 
   /// One of the values, or all of them.
   template <typename Value>
-  [[nodiscard]] std::vector<Value> sampled(std::vector<Value> values) {
-    return exhaustive() ? values : std::vector{values[random_() % values.size()]};
+  [[nodiscard]] static std::vector<Value> chosen(const std::vector<Value>& values, std::size_t which) {
+    return exhaustive() ? values : std::vector{values[which % values.size()]};
+  }
+  template <typename Value>
+  [[nodiscard]] std::vector<Value> sampled(const std::vector<Value>& values) {
+    return chosen(values, random_());
   }
 
   void report(const char* what, DataType type) const {
@@ -109,7 +119,9 @@ TEST_F(AttentionMatrix, Lengths) {
       for (std::size_t more = exhaustive() ? head_shapes.size() : 1; more > 0; --more) {
         shape = (shape + 1) % head_shapes.size();
         check_schemes(
-            problem_of({.kind = kind, .doc_lengths = documents}, head_shapes[shape], DataType::fp32, seed++));
+            problem_of({.kind = kind, .doc_lengths = documents}, head_shapes[shape], DataType::fp32, seed),
+            seed);
+        ++seed;
       }
     }
     ++shape;  // so that each mask meets every shape
@@ -118,20 +130,40 @@ TEST_F(AttentionMatrix, Lengths) {
 }
 
 TEST_F(AttentionMatrix, EveryMask) {
-  const int rounds = exhaustive() ? 20 : 24 / comm_.size();
+  const int rounds = exhaustive() ? 20 : std::max(4, 24 / comm_.size());  // four partitions for each scheme
   int with_other_keys = 0;
   std::uint64_t seed = 1;
   for (int round = 0; round < rounds; ++round) {
     for (const test::MaskKind kind : test::all_mask_kinds) {
       const test::MaskDefinition mask = test::random_definition(kind, random_, 5, 300);
       for (const HeadShape& shape : sampled(head_shapes)) {
-        check_schemes(problem_of(mask, shape, DataType::fp32, seed++));
+        check_schemes(problem_of(mask, shape, DataType::fp32, seed++), static_cast<std::size_t>(round));
       }
       with_other_keys += mask.kv_doc_lengths.empty() ? 0 : 1;
     }
   }
   EXPECT_GE(with_other_keys, rounds);
   report("every mask, fp32", DataType::fp32);
+}
+
+/// The same elements drop under every scheme, partition and number of ranks.
+TEST_F(AttentionMatrix, SinksAndDropout) {
+  std::uint64_t seed = 2000;
+  for (const test::MaskKind kind : test::all_mask_kinds) {
+    for (const bool learnable : {false, true}) {
+      const HeadShape& shape = head_shapes[seed % head_shapes.size()];
+      Problem problem =
+          problem_of(test::random_definition(kind, random_, 5, 150), shape, DataType::fp32, seed);
+      for (std::int64_t head = 0; head < shape.heads_q; ++head) {
+        problem.sinks.push_back(learnable ? static_cast<float>(random_() % 100) / 10.0F - 7.0F : 0.0F);
+      }
+      problem.dropout.probability = learnable ? 0.1 : 0.5;
+      problem.dropout.seed = seed;
+      check_schemes(problem, seed);
+      ++seed;
+    }
+  }
+  report("sinks and dropout, fp32", DataType::fp32);
 }
 
 TEST_F(AttentionMatrix, ShortStorageTypes) {
@@ -142,7 +174,8 @@ TEST_F(AttentionMatrix, ShortStorageTypes) {
     for (const test::MaskKind kind : test::all_mask_kinds) {
       const test::MaskDefinition mask = test::random_definition(kind, random_, 4, 150);
       for (const HeadShape& shape : sampled(head_shapes)) {
-        check_schemes(problem_of(mask, shape, type, seed++), {DataType::fp32, type});
+        check_schemes(problem_of(mask, shape, type, seed), seed, {DataType::fp32, type});
+        ++seed;
       }
     }
     report(name_of(type).data(), type);

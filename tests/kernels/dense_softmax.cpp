@@ -19,20 +19,26 @@ std::size_t at(const StoredTensor& tensor, std::size_t row, std::size_t head) {
   return (row * static_cast<std::size_t>(tensor.heads) + head) * static_cast<std::size_t>(tensor.dim);
 }
 
-/// a . b over their rows of one head, and the sum of the absolute values of its terms.
+/// However much a sum cancels, it is held against this share of its terms: rounding is in proportion to the
+/// terms, and a sum of less is left to chance where it stands alone, as in a chunk of one row.
+constexpr double least_share = 1.0 / 16.0;
+
+/// a . b over a row of one head, and how large it counts.
 struct Dot {
   double value = 0.0;
-  double magnitude = 0.0;
+  double size = 0.0;
 };
 Dot dot(const StoredTensor& a, std::size_t a_at, const StoredTensor& b, std::size_t b_at) {
-  constexpr std::size_t lanes = 4;  // sums side by side, which a compiler may keep in one vector
+  constexpr std::size_t lanes = 4;  // sums side by side, which a compiler may keep in vectors
   double sums[lanes] = {};
-  double magnitudes[lanes] = {};
+  double sizes[lanes] = {};
+  const float* const of_a = a.values.data() + a_at;
+  const float* const of_b = b.values.data() + b_at;
   const auto dim = static_cast<std::size_t>(a.dim);
   const auto take = [&](std::size_t i, std::size_t lane) {
-    const double term = static_cast<double>(a.values[a_at + i]) * static_cast<double>(b.values[b_at + i]);
+    const double term = static_cast<double>(of_a[i]) * static_cast<double>(of_b[i]);
     sums[lane] += term;
-    magnitudes[lane] += std::abs(term);
+    sizes[lane] += std::abs(term);
   };
   std::size_t i = 0;
   for (; i + lanes <= dim; i += lanes) {
@@ -43,8 +49,9 @@ Dot dot(const StoredTensor& a, std::size_t a_at, const StoredTensor& b, std::siz
   for (; i < dim; ++i) {
     take(i, 0);
   }
-  return {sums[0] + sums[1] + sums[2] + sums[3],
-          magnitudes[0] + magnitudes[1] + magnitudes[2] + magnitudes[3]};
+  const double sum = sums[0] + sums[1] + sums[2] + sums[3];
+  const double terms = sizes[0] + sizes[1] + sizes[2] + sizes[3];
+  return {sum, std::max(std::abs(sum), least_share * terms)};
 }
 
 /// result[result_at + i] += factor * tensor[tensor_at + i]; magnitudes with |tensor| and `magnitude`.
@@ -54,9 +61,12 @@ void add(DenseResult& result, std::size_t result_at, double factor, double magni
   double* const magnitudes = result.magnitudes.data() + result_at;
   const float* const from = tensor.values.data() + tensor_at;
   for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.dim); ++i) {
-    const double value = from[i];
-    values[i] += factor * value;
-    magnitudes[i] += magnitude * std::abs(value);
+    values[i] += factor * static_cast<double>(from[i]);
+  }
+  if (magnitude != 0.0) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.dim); ++i) {
+      magnitudes[i] += magnitude * std::abs(static_cast<double>(from[i]));
+    }
   }
 }
 
@@ -72,17 +82,18 @@ void attend(const SoftmaxCase& setup, const Operands& operands, const std::vecto
   const std::size_t lse_at = query * static_cast<std::size_t>(setup.attention.heads_q) + head;
   std::vector<double> scores;
   double largest = sink;
-  double magnitude = std::isinf(sink) ? 0.0 : std::abs(sink);  // of what became the largest
+  double largest_size = std::isinf(sink) ? 0.0 : std::abs(sink);
   for (const std::size_t key : keys) {
-    const Dot score = dot(operands.q, q_at, operands.k, at(operands.k, key, kv_head));
-    scores.push_back(softmax_scale * score.value);
-    if (double& logit = result.max_logits.values[head]; scores.back() > logit) {
-      logit = scores.back();
-      result.max_logits.magnitudes[head] = softmax_scale * score.magnitude;
+    const Dot product = dot(operands.q, q_at, operands.k, at(operands.k, key, kv_head));
+    const double score = softmax_scale * product.value;
+    scores.push_back(score);
+    if (double& logit = result.max_logits.values[head]; score > logit) {
+      logit = score;
+      result.max_logits.magnitudes[head] = softmax_scale * product.size;
     }
-    if (scores.back() > largest) {
-      largest = scores.back();
-      magnitude = softmax_scale * score.magnitude;
+    if (score > largest) {
+      largest = score;
+      largest_size = softmax_scale * product.size;
     }
   }
   if (largest == -infinity) {
@@ -95,36 +106,41 @@ void attend(const SoftmaxCase& setup, const Operands& operands, const std::vecto
   }
   const double lse = largest + std::log(sum);
   result.attention.lse.values[lse_at] = lse;
-  result.attention.lse.magnitudes[lse_at] = magnitude + std::log(sum);
+  result.attention.lse.magnitudes[lse_at] =
+      std::max(std::abs(lse), least_share * (largest_size + std::log(sum)));
 
   const std::vector<double> shares =
       kept.of(query, keys, heads.first_query_head + static_cast<std::int64_t>(head));
   std::vector<double> p;
   std::vector<double> dp;
+  std::vector<double> dp_size;
   double delta = 0.0;
-  double delta_magnitude = 0.0;
+  double delta_terms = 0.0;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::size_t v_at = at(operands.v, keys[i], kv_head);
     p.push_back(std::exp(scores[i] - lse));
-    dp.push_back(shares[i] * dot(operands.dout, dout_at, operands.v, v_at).value);
+    const Dot product = dot(operands.dout, dout_at, operands.v, v_at);
+    dp.push_back(shares[i] * product.value);
+    dp_size.push_back(shares[i] * product.size);
     delta += p[i] * dp[i];
-    delta_magnitude += p[i] * std::abs(dp[i]);
+    delta_terms += p[i] * dp_size[i];
     if (const double factor = shares[i] * p[i]; factor != 0.0) {
       add(result.attention.out, dout_at, factor, 0.0, operands.v, v_at);
       add(result.attention.dv, v_at, factor, factor, operands.dout, dout_at);
     }
   }
+  const double delta_size = std::max(std::abs(delta), least_share * delta_terms);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const double scale = softmax_scale * p[i];
-    const double scaled_magnitude = scale * (std::abs(dp[i]) + std::abs(delta));
+    const double ds_size = scale * (dp_size[i] + delta_size);
     const std::size_t k_at = at(operands.k, keys[i], kv_head);
-    add(result.attention.dq, q_at, scale * (dp[i] - delta), scaled_magnitude, operands.k, k_at);
-    add(result.attention.dk, k_at, scale * (dp[i] - delta), scaled_magnitude, operands.q, q_at);
+    add(result.attention.dq, q_at, scale * (dp[i] - delta), ds_size, operands.k, k_at);
+    add(result.attention.dk, k_at, scale * (dp[i] - delta), ds_size, operands.q, q_at);
   }
   if (!setup.sinks.empty()) {
     const double p_sink = std::exp(sink - lse);
     result.dsinks.values[head] -= p_sink * delta;
-    result.dsinks.magnitudes[head] += p_sink * delta_magnitude;
+    result.dsinks.magnitudes[head] += p_sink * delta_terms;
   }
 }
 
