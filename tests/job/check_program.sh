@@ -1,7 +1,9 @@
 #!/bin/bash
-# check_program.sh MPIEXEC HCP: what the program makes of bad input on 3 and 4 ranks, and what works without MPI.
+# check_program.sh MPIEXEC HCP: what the program makes of bad input on 3 and 4 ranks, what works without MPI, and the
+# commands in the README.
 set -uo pipefail
 mpiexec=$1 hcp=$2
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 cd "$directory" || exit 1
@@ -88,5 +90,23 @@ without_mpi plan "${problem[@]}" --context-parallel-size 4 --simulate-ranks-per-
 "$hcp" plan "${problem[@]}" > output 2>&1
 [ $? -eq 2 ] || complain "a plan without --context-parallel-size passed"
 grep -q -F 'hcp: plan needs --context-parallel-size' output || complain "no message for a plan without ranks"
+
+# The README's commands, as they stand but for the time they take.
+commands=0
+while read -ra words; do
+  commands=$((commands + 1))
+  case ${words[*]} in
+    'mpirun -n 4 build/src/hcp run '*)
+      (cd "$root" && "$mpiexec" --oversubscribe -n 4 "$hcp" run "${words[@]:5}" --iterations 1 --warmup 0 \
+        --threads-per-rank 1 --trace "$directory/readme-$commands.h5") < /dev/null > output 2>&1
+      [ "$(tail -n 1 output)" = PASS ] || complain "${words[*]}: no PASS"
+      ;;
+    'build/src/hcp plan '*)
+      (cd "$root" && "$hcp" plan "${words[@]:2}") > output 2>&1 || complain "${words[*]}: exit status $?"
+      ;;
+    *) complain "${words[*]}: a command that this test does not know" ;;
+  esac
+done < <(sed -n '/^## Options/,/^## /{/^```bash/,/^```/p}' "$root/README.md" | grep -v '^```')
+[ "$commands" -ge 4 ] || complain "only $commands commands in the options of the README"
 
 exit "$failed"

@@ -64,6 +64,12 @@ def attention(q, k, v):
 
 
 class SameElements(program_case.ProgramCase):
+    largest = 0.0  # error of all runs
+
+    @classmethod
+    def tearDownClass(cls):
+        print(f"\nlargest error {cls.largest:.1e}", flush=True)
+
     def setUp(self):
         super().setUp()
         random = np.random.default_rng(2)
@@ -86,7 +92,11 @@ class SameElements(program_case.ProgramCase):
     def require_agreement(self, ranks, options):
         status, result = self.run_problem(ranks, options)
         self.assertEqual((status, result["verdict"], result["verification"]), (0, b"PASS", b"full"), self.stderr())
-        self.assertLessEqual(result["error"], 2e-6, options)
+        self.require_small(result["error"], options)
+
+    def require_small(self, error, options):
+        self.assertLessEqual(error, 2e-6, options)
+        SameElements.largest = max(SameElements.largest, error)
 
     def test_one_rank(self):
         self.require_agreement(1, "")
@@ -137,7 +147,7 @@ class SameElements(program_case.ProgramCase):
                 4, *options.split(), "--cp-comm-type", scheme, "--cp-partition", partition, "--trace", self.trace)
             self.assertEqual(status, 0, self.stderr())
             with h5py.File(self.trace, "r") as file:
-                self.assertLessEqual(file["results"]["error"][0], 2e-6)
+                self.require_small(file["results"]["error"][0], (scheme, partition))
             self.trace.unlink()
 
 

@@ -112,6 +112,17 @@ class EveryMask(MaskProgram):
         self.assertIn("# mask: sliding_window, window-size 5,3; softmax scale 0.5, vanilla, dropout 0\n", self.stdout())
         self.assertIn("# problem: 2 x 90 tokens of queries, 71 of keys, 4 documents per row", self.stdout())
 
+    def test_a_sample_of_softmax_variants(self):
+        terms = "--softmax-type learnable --attention-dropout 0.25 --return-max-logit --verify sample".split()
+        for scheme, mask, *more in (
+            ("a2a", "causal"), ("p2p", "padding", "--doc-valid-lengths", "40,0,0,3"), ("p2p+p2p", "causal", *KEYS)
+        ):
+            status = self.run_to_end(
+                RANKS, *self.options(mask, *more), *terms, "--cp-comm-type", scheme, "--trace", self.trace)
+            self.assertEqual((status, self.stdout().splitlines()[-1]), (0, "PASS"), self.stdout() + self.stderr())
+            with h5py.File(self.trace, "r") as file:
+                self.assertEqual(file["results"]["verification"][0], b"sample")
+            self.trace.unlink()
 
     def test_softmax_and_dropout(self):
         """Verified by the reference with the same sinks and the same dropped elements, whatever the scheme."""

@@ -62,7 +62,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("mpirun")
     parser.add_argument("hcp")
-    parser.add_argument("--cases", type=int, default=24)
+    parser.add_argument("--cases", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     mpirun, hcp = shutil.which(arguments.mpirun), str(pathlib.Path(arguments.hcp).resolve())
