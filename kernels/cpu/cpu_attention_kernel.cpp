@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -136,31 +137,29 @@ struct BackwardCall {
   const KvGradient& kv_gradient;
   std::optional<BlockDropout> dropout;
   const std::vector<RowKeys>& row_keys;
-  std::vector<QueryTile> tiles;
+  std::span<const QueryTile> tiles;
+  std::vector<std::int32_t> bounds;                       ///< as chunk_bounds gives them
+  std::vector<std::vector<std::size_t>> tiles_of_chunks;  ///< as tiles_by_chunk gives them
   std::vector<HeadGroup> groups;
 
   /// dk and dv of the chunk belong to the task alone; to dq of a tile it adds in turn.
-  void run(const KeyChunk& chunk, std::int64_t kv_head, TurnOrder& order, std::byte* workspace) const {
-    bool packed = false;
-    for (std::size_t index = tiles.size(); index-- > 0;) {  // so under a causal mask nobody waits long
-      const QueryTile& tile = tiles[index];
-      const std::span<const KeyVisit> visits = tile.visits_within(chunk.begin, chunk.end);
-      if (visits.empty()) {
-        continue;
-      }
-      if (!packed) {
-        functions.begin_backward_chunk(chunk, workspace);
-        packed = true;
-      }
-      order.wait_for_turn(kv_head, index, chunk.begin);
-      visit(tile, visits, chunk, groups[static_cast<std::size_t>(kv_head)], workspace);
-      order.pass(kv_head, index);
+  void run(std::size_t index, std::int64_t kv_head, TurnOrder& order, std::byte* workspace) const {
+    const std::vector<std::size_t>& visitors = tiles_of_chunks[index];
+    if (visitors.empty()) {
+      return;
     }
-    if (packed) {
-      functions.finish_backward_chunk(
-          chunk, sums_of_head(kv_gradient.dk, kv.k.heads, kv.k.dim, chunk.begin, kv_head),
-          sums_of_head(kv_gradient.dv, kv.v.heads, kv.v.dim, chunk.begin, kv_head), workspace);
+    const KeyChunk chunk = key_chunk(kv, kv_head, bounds[index], bounds[index + 1]);
+    functions.begin_backward_chunk(chunk, workspace);
+    for (const std::size_t tile :
+         std::views::reverse(visitors)) {  // so under a causal mask nobody waits long
+      order.wait_for_turn(kv_head, tile, index);
+      visit(tiles[tile], tiles[tile].visits_within(chunk.begin, chunk.end), chunk,
+            groups[static_cast<std::size_t>(kv_head)], workspace);
+      order.pass(kv_head, tile);
     }
+    functions.finish_backward_chunk(
+        chunk, sums_of_head(kv_gradient.dk, kv.k.heads, kv.k.dim, chunk.begin, kv_head),
+        sums_of_head(kv_gradient.dv, kv.v.heads, kv.v.dim, chunk.begin, kv_head), workspace);
   }
 
  private:
@@ -240,26 +239,28 @@ class CpuAttentionKernel final : public AttentionKernel {
     check_gradient_block(rule, gradient, kv);
     const std::int64_t heads_kv = kv.k.heads;
     const std::vector<RowKeys> row_keys = row_keys_of(*rule.mask, gradient.query.positions, kv.positions);
-    const BackwardCall call{.functions = functions_for(kv.k.type),
+    const std::vector<QueryTile> tiles = query_tiles(row_keys);
+    const AttentionFunctions& functions = functions_for(kv.k.type);
+    const std::int32_t most_keys =
+        functions.backward_chunk_keys(static_cast<int>(kv.k.dim), static_cast<int>(kv.v.dim));
+    const std::vector<std::int32_t> bounds =
+        chunk_bounds(static_cast<std::int32_t>(kv.k.rows), most_keys, heads_kv, threads_);
+    const BackwardCall call{.functions = functions,
                             .rule = rule,
                             .gradient = gradient,
                             .kv = kv,
                             .kv_gradient = kv_gradient,
                             .dropout = block_dropout(rule, gradient.query, kv),
                             .row_keys = row_keys,
-                            .tiles = query_tiles(row_keys),
+                            .tiles = tiles,
+                            .bounds = bounds,
+                            .tiles_of_chunks = tiles_by_chunk(tiles, bounds),
                             .groups = head_groups(rule.heads, gradient.query.q.heads, heads_kv)};
-    const std::int32_t most_keys =
-        call.functions.backward_chunk_keys(static_cast<int>(kv.k.dim), static_cast<int>(kv.v.dim));
-    const std::vector<std::int32_t> bounds =
-        chunk_bounds(static_cast<std::int32_t>(kv.k.rows), most_keys, heads_kv, threads_);
-    TurnOrder order{call.tiles, bounds, heads_kv};
-    run_tasks(threads_, (std::ssize(bounds) - 1) * heads_kv, [&](std::int64_t task, std::int64_t thread) {
-      const auto index = static_cast<std::size_t>(task / heads_kv);
-      const std::int64_t kv_head = task % heads_kv;
-      call.run(key_chunk(kv, kv_head, bounds[index], bounds[index + 1]), kv_head, order,
-               workspaces_.of(thread));
-    });
+    TurnOrder order{tiles.size(), call.tiles_of_chunks, heads_kv};
+    run_tasks(
+        threads_, std::ssize(call.tiles_of_chunks) * heads_kv, [&](std::int64_t task, std::int64_t thread) {
+          call.run(static_cast<std::size_t>(task / heads_kv), task % heads_kv, order, workspaces_.of(thread));
+        });
   }
 
   void row_dot(ConstTensorView out, ConstTensorView dout, float* delta) override {

@@ -5,26 +5,38 @@
 
 namespace hcp {
 
-TurnOrder::TurnOrder(std::span<const QueryTile> tiles, std::span<const std::int32_t> bounds,
-                     std::int64_t heads_kv)
-    : tiles_{tiles.size()}, passed_(tiles_ * static_cast<std::size_t>(heads_kv)) {
-  chunk_begins_.reserve(tiles_);
-  for (const QueryTile& tile : tiles) {
-    std::vector<std::int32_t>& begins = chunk_begins_.emplace_back();
-    for (const KeyVisit& visit : tile.visits) {
-      const std::int32_t begin = *(std::ranges::upper_bound(bounds, visit.begin) - 1);
-      if (begins.empty() || begins.back() != begin) {
-        begins.push_back(begin);
+std::vector<std::vector<std::size_t>> tiles_by_chunk(std::span<const QueryTile> tiles,
+                                                     std::span<const std::int32_t> bounds) {
+  std::vector<std::vector<std::size_t>> by_chunk(bounds.size() - 1);
+  if (by_chunk.empty()) {  // no head to do them for
+    return by_chunk;
+  }
+  for (std::size_t tile = 0; tile < tiles.size(); ++tile) {
+    for (const KeyVisit& visit : tiles[tile].visits) {
+      const auto chunk = std::ranges::upper_bound(bounds, visit.begin) - bounds.begin() - 1;
+      std::vector<std::size_t>& visitors = by_chunk[static_cast<std::size_t>(chunk)];
+      if (visitors.empty() || visitors.back() != tile) {
+        visitors.push_back(tile);
       }
+    }
+  }
+  return by_chunk;
+}
+
+TurnOrder::TurnOrder(std::size_t tiles, const std::vector<std::vector<std::size_t>>& tiles_of_chunks,
+                     std::int64_t heads_kv)
+    : tiles_{tiles}, chunks_(tiles), passed_(tiles * static_cast<std::size_t>(heads_kv)) {
+  for (std::size_t chunk = 0; chunk < tiles_of_chunks.size(); ++chunk) {
+    for (const std::size_t tile : tiles_of_chunks[chunk]) {
+      chunks_[tile].push_back(chunk);
     }
   }
 }
 
-void TurnOrder::wait_for_turn(std::int64_t kv_head, std::size_t tile, std::int32_t chunk_begin) const {
+void TurnOrder::wait_for_turn(std::int64_t kv_head, std::size_t tile, std::size_t chunk) const {
   constexpr int spins = 256;
-  const std::vector<std::int32_t>& begins = chunk_begins_[tile];
-  const auto before =
-      static_cast<std::int32_t>(std::ranges::lower_bound(begins, chunk_begin) - begins.begin());
+  const std::vector<std::size_t>& chunks = chunks_[tile];
+  const auto before = static_cast<std::int32_t>(std::ranges::lower_bound(chunks, chunk) - chunks.begin());
   const std::atomic<std::int32_t>& passed = passed_[counter_of(kv_head, tile)];
   for (int spin = 0; passed.load(std::memory_order_acquire) != before; ++spin) {
     if (spin >= spins) {

@@ -77,7 +77,8 @@ class PlanBuilder {
                    std::vector<Part> parts) const;
   int communicator(const std::vector<int>& levels);
 
-  // The recursion over visit levels (plan_visits.cpp). `gradient` is what the visit adds to; null in forward.
+  // The recursion over visit levels (plan_visits.cpp; plan_ring.cpp, plan_gather.cpp). `gradient` is what the
+  // visit adds to; null in forward.
   /// Called once in about the middle of a visit, where there is one.
   using Interlude = std::function<void()>;
   void visit(int levels, const BlockView& block, const BlockView* gradient, const Interlude& at_middle = {});
@@ -105,11 +106,31 @@ class PlanBuilder {
   /// The number of leading query rows that see half of the area visible in `positions`.
   [[nodiscard]] std::int64_t half_of(const PositionSet& positions) const;
 
-  // The whole layer, and the head swap around the visits (plan_head_swap.cpp)
+  // The whole layer (plan_layer.cpp)
   void plan_forward();
   void plan_backward();
-  struct Scattered;
-  struct Collected;
+
+  // The head swap around the visits (plan_head_swap.cpp)
+  /// A tensor of the caller on its way to the members of the head swap.
+  struct Scattered {
+    std::string name;
+    ArrayId whole = 0;                       ///< [own rows, all heads, dim]
+    const std::vector<PositionSet>& shards;  ///< whose rows: geometry_.shards or geometry_.kv_shards
+    View local{};                            ///< after the swap: all rows of the group, this member's heads
+    std::vector<HeadRange> heads{};          ///< of each member
+  };
+
+  /// A tensor on its way back: assigned, or added where several members hold a share of the same head.
+  struct Collected {
+    std::string name;
+    Move::Kind kind = Move::Kind::assign;
+    View local{};       ///< rows of the group, some of this member's heads, on the wire as it is
+    View own{};         ///< the same before it is rounded for the wire; what stays here does not travel
+    ArrayId whole = 0;  ///< [own rows, heads, dim]
+    const std::vector<PositionSet>& shards;  ///< whose rows: geometry_.shards or geometry_.kv_shards
+    PositionSet whole_positions{};
+    std::vector<HeadRange> heads{};  ///< of each member, as heads of `whole`
+  };
   [[nodiscard]] std::vector<int> other_members()
       const;  ///< the next one first, so that not all send to the same
   void add_swap_message(std::vector<PlannedMessage>& list, int member, Payload payload,

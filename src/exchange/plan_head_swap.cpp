@@ -1,33 +1,11 @@
-// The whole layer: heads are swapped for sequence, the blocks are visited, and back.
+// The head swap: what every member of a group sends to every other, before the visits and after them.
 #include <algorithm>
-#include <limits>
 #include <tuple>
 #include <utility>
 
 #include "src/exchange/plan_builder.hpp"
 
 namespace hcp {
-
-/// A tensor of the caller on its way to the members of the head swap.
-struct PlanBuilder::Scattered {
-  std::string name;
-  ArrayId whole = 0;                       ///< [own rows, all heads, dim]
-  const std::vector<PositionSet>& shards;  ///< whose rows: geometry_.shards or geometry_.kv_shards
-  View local{};                            ///< after the swap: all rows of the group, this member's heads
-  std::vector<HeadRange> heads{};          ///< of each member
-};
-
-/// A tensor on its way back: assigned, or added where several members hold a share of the same head.
-struct PlanBuilder::Collected {
-  std::string name;
-  Move::Kind kind = Move::Kind::assign;
-  View local{};       ///< rows of the group, some of this member's heads, on the wire as it is
-  View own{};         ///< the same before it is rounded for the wire; what stays here does not travel
-  ArrayId whole = 0;  ///< [own rows, heads, dim]
-  const std::vector<PositionSet>& shards;  ///< whose rows: geometry_.shards or geometry_.kv_shards
-  PositionSet whole_positions{};
-  std::vector<HeadRange> heads{};  ///< of each member, as heads of `whole`
-};
 
 const PositionSet& PlanBuilder::shard_of(const std::vector<PositionSet>& shards, int member) const {
   return shards.at(static_cast<std::size_t>(sets_.cp_rank_of(attention_rank_, member)));
@@ -218,97 +196,6 @@ void PlanBuilder::collect_gradients(const View& dq, const BlockView& gradient) {
            heads_of(whole, kv_shard, {head, head + 1}), looked_at);
     }
   }
-}
-
-void PlanBuilder::plan_forward() {
-  program_ = &plan_.forward;
-  const PositionSet& shard = shard_of(geometry_.shards, swap_member_);
-  const PositionSet& kv_shard = shard_of(geometry_.kv_shards, swap_member_);
-  const PositionSet& kv_rows = sets_.kv_rows(attention_rank_);
-  const std::int64_t rows = count_of(plan_.rows);
-  BlockView own{view_of(array_k, kv_shard), view_of(array_v, kv_shard)};
-  if (swaps()) {
-    own = kv_block("swapped ", MemoryCategory::saved, geometry_.storage, kv_rows);
-    plan_.attention.q =
-        array("swapped q", MemoryCategory::saved, geometry_.storage, rows, plan_.heads_q, geometry_.dim_qk);
-    std::vector<HeadRange> q_heads;
-    std::vector<HeadRange> kv;
-    for (int member = 0; member < sets_.swap_members(); ++member) {
-      q_heads.push_back(query_heads(member));
-      kv.push_back(kv_heads(member).all);
-    }
-    scatter(Payload::qkv, {{"q", array_q, geometry_.shards, view_of(plan_.attention.q, plan_.rows), q_heads},
-                           {"k", array_k, geometry_.kv_shards, own.k, kv},
-                           {"v", array_v, geometry_.kv_shards, own.v, kv}});
-  }
-
-  const ArrayId running =
-      array("running out", MemoryCategory::accumulator, DataType::fp32, rows, plan_.heads_q, geometry_.dim_v);
-  plan_.attention.running_out = running;
-  plan_.attention.running_max =
-      array("running max", MemoryCategory::accumulator, DataType::fp32, rows, plan_.heads_q, 1);
-  plan_.attention.running_sum =
-      array("running sum", MemoryCategory::accumulator, DataType::fp32, rows, plan_.heads_q, 1);
-  fill(running, rows, 0.0F);
-  fill(plan_.attention.running_max, rows, -std::numeric_limits<float>::infinity());
-  fill(plan_.attention.running_sum, rows, 0.0F);
-  visit(static_cast<int>(sets_.visit_levels().size()), own, nullptr);
-  emit(FinishForward{});
-
-  const View result = view_of(running, plan_.rows);
-  if (!swaps()) {
-    move(Move::Kind::assign, result, view_of(array_out, shard), shard);
-    return;
-  }
-  const ArrayId local =
-      array("swapped out", MemoryCategory::saved, geometry_.storage, rows, plan_.heads_q, geometry_.dim_v);
-  const View rounded_out = view_of(local, plan_.rows);
-  move(Move::Kind::assign, result, rounded_out, plan_.rows);
-  collect(Payload::out,
-          {collected("out", Move::Kind::assign, rounded_out, geometry_.storage, array_out, geometry_.shards,
-                     shard, [&](int member) { return query_heads(member); })});
-}
-
-void PlanBuilder::plan_backward() {
-  program_ = &plan_.backward;
-  current_level_ = -1;
-  current_step_ = 0;
-  const PositionSet& shard = shard_of(geometry_.shards, swap_member_);
-  const PositionSet& kv_shard = shard_of(geometry_.kv_shards, swap_member_);
-  const PositionSet& kv_rows = sets_.kv_rows(attention_rank_);
-  const std::int64_t rows = count_of(plan_.rows);
-  BlockView own{view_of(array_k, kv_shard), view_of(array_v, kv_shard)};
-  ArrayId out = array_out;
-  if (swaps()) {
-    own = kv_block("swapped ", MemoryCategory::saved, geometry_.storage, kv_rows);
-    out =
-        array("swapped out", MemoryCategory::saved, geometry_.storage, rows, plan_.heads_q, geometry_.dim_v);
-    plan_.attention.dout = array("swapped dout", MemoryCategory::head_scatter, geometry_.storage, rows,
-                                 plan_.heads_q, geometry_.dim_v);
-    Scattered dout{"dout", array_dout, geometry_.shards, view_of(plan_.attention.dout, plan_.rows), {}};
-    for (int member = 0; member < sets_.swap_members(); ++member) {
-      dout.heads.push_back(query_heads(member));
-    }
-    scatter(Payload::dout, {dout});
-  }
-
-  plan_.attention.delta = array("delta", MemoryCategory::accumulator, DataType::fp32, rows, plan_.heads_q, 1);
-  if (rows > 0) {
-    emit(RowDot{out, plan_.attention.dout, plan_.attention.delta});
-  }
-  plan_.attention.dq =
-      array("running dq", MemoryCategory::accumulator, DataType::fp32, rows, plan_.heads_q, geometry_.dim_qk);
-  const BlockView gradient = zeroed_block("running d", MemoryCategory::accumulator, kv_rows);
-  fill(plan_.attention.dq, rows, 0.0F);
-  visit(static_cast<int>(sets_.visit_levels().size()), own, &gradient);
-
-  const View dq = view_of(plan_.attention.dq, plan_.rows);
-  if (swaps()) {
-    collect_gradients(dq, gradient);
-    return;
-  }
-  move(Move::Kind::assign, dq, view_of(array_dq, shard), shard);
-  move(Move::Kind::assign, gradient, {view_of(array_dk, kv_shard), view_of(array_dv, kv_shard)}, kv_shard);
 }
 
 }  // namespace hcp
