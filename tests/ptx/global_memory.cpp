@@ -39,7 +39,7 @@ std::optional<Fault> GlobalMemory::note(const GlobalAccess& access) {
     return Fault{FindingKind::out_of_bounds, "global access outside of all device memory"};
   }
   DeviceMemory::Region& region = *watched->region;
-  if (access.address % access.bytes != 0) {
+  if (access.address % access.alignment != 0) {
     return Fault{FindingKind::misaligned,
                  "global access of " + std::to_string(access.bytes) + " bytes in '" + region.name + "'"};
   }

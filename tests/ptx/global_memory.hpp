@@ -25,6 +25,7 @@ struct GlobalAccess {
   int lane = 0;
   std::uint64_t address = 0;
   std::uint32_t bytes = 0;
+  std::uint32_t alignment = 0;  ///< that the address must have, in bytes
 };
 
 /// Blocks of one launch are never in order with each other. Reads by several warps of one block, between two

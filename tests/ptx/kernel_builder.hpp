@@ -46,11 +46,11 @@ class KernelBuilder {
   void fill_constant(Operand place, std::uint64_t bits, int bytes);
 
   Kernel kernel_;
-  Operand always_;
   std::map<std::pair<std::uint64_t, int>, Operand> constants_;
   std::map<SpecialRegister, Operand> specials_;
   std::map<int, Operand> dynamic_shared_;  // by bytes
   std::int64_t dynamic_alignment_ = 16;
+  Operand always_;  // after what its construction uses
 };
 
 }  // namespace hcp::ptx

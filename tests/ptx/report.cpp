@@ -24,6 +24,8 @@ std::string name_of(FindingKind kind) {
       return "deadlock";
     case FindingKind::bad_barrier:
       return "barrier";
+    case FindingKind::trap:
+      return "trap";
   }
   return "";
 }

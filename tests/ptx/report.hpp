@@ -20,7 +20,8 @@ enum class FindingKind {
   divergence,          ///< synccheck: lanes that an instruction needs do not come
   async_copy,          ///< synccheck: data of a cp.async touched before its wait, or never waited for
   deadlock,            ///< warps that wait for ever, or more instructions than RunOptions allows
-  bad_barrier          ///< synccheck: counts that do not fit each other
+  bad_barrier,         ///< synccheck: counts that do not fit each other
+  trap                 ///< the kernel itself gives up
 };
 
 [[nodiscard]] std::string name_of(FindingKind kind);

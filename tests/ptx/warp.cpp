@@ -209,17 +209,9 @@ bool Warp::regroup() {
 }
 
 bool Warp::synchronise(const Instruction& instruction, LaneMask arrived) {
-  const auto* member_masks = source<std::uint32_t>(instruction.member_mask);
-  const std::uint32_t members = member_masks[std::countr_zero(arrived)];
-  LaneMask together = 0;  // lanes with the same members; others at this place are a group of their own
-  for_each_lane(arrived, [&](int lane) {
-    together |= static_cast<LaneMask>(member_masks[lane] == members) << lane;
-    if ((member_masks[lane] >> lane & 1) == 0) {
-      report(instruction, FindingKind::divergence, lane, 0, "the lane is not in its own member mask");
-    }
-  });
   const std::int32_t pc = current_.pc;
-  if ((members & live_ & ~together) != 0) {  // wait for the others
+  const LaneMask together = complete_members(instruction, arrived);
+  if (together == 0) {  // wait for others
     if (const LaneMask skips = current_.mask & ~arrived; skips != 0) {
       leave(pc + 1, skips, false);
     }
@@ -235,6 +227,26 @@ bool Warp::synchronise(const Instruction& instruction, LaneMask arrived) {
   }
   ++current_.pc;
   return instruction.flow == Flow::block_sync && at_barrier_;
+}
+
+// Lanes that name the same members, all of which are there or have ended; 0 if there are none.
+LaneMask Warp::complete_members(const Instruction& instruction, LaneMask arrived) {
+  const auto* member_masks = source<std::uint32_t>(instruction.member_mask);
+  for (LaneMask rest = arrived; rest != 0;) {
+    const std::uint32_t members = member_masks[std::countr_zero(rest)];
+    LaneMask together = 0;
+    for_each_lane(
+        rest, [&](int lane) { together |= static_cast<LaneMask>(member_masks[lane] == members) << lane; });
+    if ((together & ~members) != 0) {
+      report(instruction, FindingKind::divergence, std::countr_zero(together & ~members), 0,
+             "the lane is not in its own member mask");
+    }
+    if ((members & live_ & ~together) == 0) {
+      return together;
+    }
+    rest &= ~together;
+  }
+  return 0;
 }
 
 void Warp::report_divergence() {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct WarpAccess {
   const LaneAddresses& addresses;
   std::uint32_t bytes = 0;
   GlobalAccessKind kind = GlobalAccessKind::read;
+  std::uint32_t alignment = bytes;  ///< of global addresses
 };
 
 class Warp {
@@ -63,11 +65,16 @@ class Warp {
   [[nodiscard]] LaneAddresses addresses(const Address& address) const;
 
   // Memory: each checks and counts the access and returns the lanes that may make it.
-  LaneMask access_shared(const WarpAccess& access);  ///< addresses in the shared window
+  LaneMask access_shared(const WarpAccess& access);     ///< addresses in the shared window
+  LaneMask issue_async_copy(const WarpAccess& access);  ///< to shared memory
   LaneMask access_global(const WarpAccess& access);
-  LaneMask access_local(const WarpAccess& access);  ///< addresses in the frame of the thread
+  LaneMask access_local(const WarpAccess& access);       ///< addresses in the frame of the thread
+  LaneMask access_parameters(const WarpAccess& access);  ///< addresses in the parameter space of the kernel
   [[nodiscard]] std::byte* shared_data(std::uint64_t address);
   [[nodiscard]] std::byte* local_data(std::uint64_t address, int lane);
+  [[nodiscard]] const std::byte* parameter_data(std::uint64_t address) const;
+  /// To be held over an atomic access to device memory.
+  [[nodiscard]] std::unique_lock<std::mutex> lock_global_memory();
 
   void report(const Instruction& instruction, FindingKind kind, int lane, std::uint64_t address,
               const std::string& message);
@@ -92,6 +99,10 @@ class Warp {
     bool waits = false;  // at an instruction that needs more lanes
   };
 
+  /// What an access means for the order of accesses to shared memory.
+  enum class SharedNote { read, write, async_issue };
+  LaneMask note_shared(const WarpAccess& access, SharedNote note);
+  LaneMask inside(const WarpAccess& access, std::uint64_t begin, std::uint64_t bytes, const char* memory);
   void set_special_registers();
   [[nodiscard]] std::uint32_t special_value(SpecialRegister which, int lane) const;
 
@@ -103,6 +114,7 @@ class Warp {
   void branch(const Instruction& instruction, LaneMask taken);
   void exit(const Instruction& instruction, LaneMask ends);
   bool synchronise(const Instruction& instruction, LaneMask arrived);
+  [[nodiscard]] LaneMask complete_members(const Instruction& instruction, LaneMask arrived);
   void report_divergence();
 
   Block& block_;
