@@ -1,6 +1,8 @@
 // cp.async, its groups and waits
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <string>
 
 #include "tests/ptx/block.hpp"
 #include "tests/ptx/lane_operations.hpp"
@@ -28,18 +30,19 @@ void issue(Warp& warp, const Instruction& instruction, LaneMask mask) {
       const LaneMask bit = 1U << lane;
       whole &= count == bytes ? all_lanes : ~bit;
       if (count > 0 && count < bytes) {
-        readable |= warp.access_global({instruction, bit, sources, count, GlobalAccessKind::read, bytes});
+        readable |= warp.access_global({instruction, bit, sources, count, AccessKind::read, bytes});
       }
     });
   }
   if (whole != 0) {
-    readable |= warp.access_global({instruction, whole, sources, bytes, GlobalAccessKind::read});
+    readable |= warp.access_global({instruction, whole, sources, bytes, AccessKind::read});
   }
-  batch.lanes = warp.issue_async_copy({instruction, mask, targets, bytes, GlobalAccessKind::write});
+  batch.lanes = warp.issue_async_copy({instruction, mask, targets, bytes, AccessKind::write});
   for_each_lane(batch.lanes, [&](int lane) {
     const auto l = static_cast<std::size_t>(lane);
     batch.target[l] = static_cast<std::uint32_t>(targets[l]);
     batch.source[l] = sources[l];
+    std::memset(warp.shared_data(targets[l]), 0xff, bytes);  // NaN until it lands
     if ((readable >> lane & 1) == 0) {
       batch.source_bytes[l] = 0;
     }

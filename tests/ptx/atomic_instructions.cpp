@@ -70,8 +70,7 @@ template <typename T, typename Operation>
 void change(Warp& warp, const Instruction& instruction, LaneMask mask) {
   const LaneAddresses addresses = warp.addresses(instruction.addresses[0]);
   const auto lock = warp.lock_global_memory();
-  const LaneMask allowed =
-      warp.access_global({instruction, mask, addresses, sizeof(T), GlobalAccessKind::atomic});
+  const LaneMask allowed = warp.access_global({instruction, mask, addresses, sizeof(T), AccessKind::atomic});
   const T* b = warp.source<T>(instruction.operands[1]);
   const T* c = instruction.operands[2].exists() ? warp.source<T>(instruction.operands[2]) : b;
   T* result = instruction.operands[0].exists() ? warp.destination<T>(instruction.operands[0]) : nullptr;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -40,10 +41,13 @@ void Block::reset(const Extent& index) {
 void Block::run(const Extent& index) {
   reset(index);
   std::iota(order_.begin(), order_.end(), 0);
-  std::mt19937 random{launch_.options.schedule_seed + linear_index()};
+  std::optional<std::mt19937> random;
+  if (launch_.options.schedule_seed != 0) {
+    random.emplace(launch_.options.schedule_seed + linear_index());
+  }
   while (!failed_ && live_warps() != 0) {
-    if (launch_.options.schedule_seed != 0) {
-      std::ranges::shuffle(order_, random);
+    if (random) {
+      std::ranges::shuffle(order_, *random);
     }
     run_warps();
   }

@@ -43,20 +43,20 @@ std::optional<Fault> GlobalMemory::note(const GlobalAccess& access) {
     return Fault{FindingKind::misaligned,
                  "global access of " + std::to_string(access.bytes) + " bytes in '" + region.name + "'"};
   }
-  const bool writes = access.kind != GlobalAccessKind::read;
+  const bool writes = access.kind != AccessKind::read;
   if (writes && !region.writable) {
     return Fault{FindingKind::read_only_write, "'" + region.name + "'"};
   }
   const std::uint64_t offset = access.address - region.base;
   if (!watched->footprint.empty()) {
     const std::span touched{watched->footprint.data() + offset, access.bytes};
-    const auto bits = static_cast<std::uint8_t>(access.kind == GlobalAccessKind::atomic ? 3 : writes ? 2 : 1);
+    const auto bits = static_cast<std::uint8_t>(access.kind == AccessKind::atomic ? 3 : writes ? 2 : 1);
     std::ranges::for_each(touched, [&](std::uint8_t& byte) { byte |= bits; });
   }
   std::optional<Fault> fault;
   if (!region.written.empty()) {
     const std::span bytes{region.written.data() + offset, access.bytes};
-    if (access.kind != GlobalAccessKind::write && std::ranges::count(bytes, 0) > 0) {
+    if (access.kind != AccessKind::write && std::ranges::count(bytes, 0) > 0) {
       fault =
           Fault{FindingKind::uninitialised_read, "'" + region.name + "' is read where nobody has written"};
     }
@@ -78,12 +78,12 @@ std::optional<Fault> GlobalMemory::race(Watched& watched, const GlobalAccess& ac
   const char* found = nullptr;
   for (Word& word : std::span{watched.words.data() + begin, end - begin}) {
     const char* here = against_write(word, access);
-    if (access.kind == GlobalAccessKind::read) {
+    if (access.kind == AccessKind::read) {
       note_read(word, access);
     } else {
       here = here != nullptr ? here : against_reads(word, access);
       word.writer_block = access.block;
-      word.atomic = access.kind == GlobalAccessKind::atomic;
+      word.atomic = access.kind == AccessKind::atomic;
       word.write = {access.clock.now(), access.clock.warp(), access.lane};
     }
     found = found != nullptr ? found : here;
@@ -95,7 +95,7 @@ std::optional<Fault> GlobalMemory::race(Watched& watched, const GlobalAccess& ac
 }
 
 const char* GlobalMemory::against_write(const Word& word, const GlobalAccess& access) {
-  if (word.writer_block == 0 || (word.atomic && access.kind == GlobalAccessKind::atomic)) {
+  if (word.writer_block == 0 || (word.atomic && access.kind == AccessKind::atomic)) {
     return nullptr;
   }
   if (word.writer_block != access.block) {

@@ -14,11 +14,11 @@
 
 namespace hcp::ptx {
 
-enum class GlobalAccessKind { read, write, atomic };
+enum class AccessKind { read, write, atomic };
 
 /// One lane's access. Blocks are counted from 1.
 struct GlobalAccess {
-  GlobalAccessKind kind = GlobalAccessKind::read;
+  AccessKind kind = AccessKind::read;
   const WarpClock& clock;
   std::uint32_t block = 0;
   std::uint32_t barriers = 0;  ///< barriers of the whole block so far

@@ -57,8 +57,7 @@ void load_matrices(Warp& warp, const Instruction& instruction, LaneMask mask) {
   const std::size_t count = instruction.elements;
   const LaneAddresses addresses = row_addresses(warp, instruction);
   const LaneMask rows = count == 4 ? all_lanes : (1U << (side * count)) - 1;
-  const LaneMask allowed =
-      warp.access_shared({instruction, rows, addresses, row_bytes, GlobalAccessKind::read});
+  const LaneMask allowed = warp.access_shared({instruction, rows, addresses, row_bytes, AccessKind::read});
   for (std::size_t i = 0; i < count; ++i) {
     Matrix matrix;
     for (std::size_t row = 0; row < side; ++row) {
@@ -82,8 +81,7 @@ void store_matrices(Warp& warp, const Instruction& instruction, LaneMask mask) {
   const std::size_t count = instruction.elements;
   const LaneAddresses addresses = row_addresses(warp, instruction);
   const LaneMask rows = count == 4 ? all_lanes : (1U << (side * count)) - 1;
-  const LaneMask allowed =
-      warp.access_shared({instruction, rows, addresses, row_bytes, GlobalAccessKind::write});
+  const LaneMask allowed = warp.access_shared({instruction, rows, addresses, row_bytes, AccessKind::write});
   for (std::size_t i = 0; i < count; ++i) {
     Matrix matrix;
     std::memcpy(matrix.data(), warp.source<std::uint16_t>(instruction.operands[i]), sizeof(Matrix));

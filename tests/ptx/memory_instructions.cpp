@@ -39,7 +39,7 @@ void reach(Warp& warp, MemorySpace space, const WarpAccess& access, LanePointers
       set([&](std::uint64_t address, int lane) { return warp.local_data(address, lane); });
       break;
     case MemorySpace::param:  // only read
-      allowed = access.kind == GlobalAccessKind::read ? warp.access_parameters(access) : 0;
+      allowed = access.kind == AccessKind::read ? warp.access_parameters(access) : 0;
       set([&](std::uint64_t address, int) { return const_cast<std::byte*>(warp.parameter_data(address)); });
       break;
     case MemorySpace::generic:
@@ -51,7 +51,7 @@ void reach(Warp& warp, MemorySpace space, const WarpAccess& access, LanePointers
   pointers.mask |= allowed;
 }
 
-LanePointers reach(Warp& warp, const Instruction& instruction, LaneMask mask, GlobalAccessKind kind) {
+LanePointers reach(Warp& warp, const Instruction& instruction, LaneMask mask, AccessKind kind) {
   LanePointers pointers;
   const std::uint32_t bytes = static_cast<std::uint32_t>(instruction.element_bytes) * instruction.elements;
   const LaneAddresses addresses = warp.addresses(instruction.addresses[0]);
@@ -63,7 +63,7 @@ LanePointers reach(Warp& warp, const Instruction& instruction, LaneMask mask, Gl
 // What may not be read becomes NaN.
 template <typename Register, typename Memory>
 void load(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  const LanePointers pointers = reach(warp, instruction, mask, GlobalAccessKind::read);
+  const LanePointers pointers = reach(warp, instruction, mask, AccessKind::read);
   for (std::size_t i = 0; i < instruction.elements; ++i) {
     auto* values = warp.destination<Register>(instruction.operands[i]);
     for_each_lane(mask, [&](int lane) {
@@ -78,7 +78,7 @@ void load(Warp& warp, const Instruction& instruction, LaneMask mask) {
 
 template <typename Register, typename Memory>
 void store(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  const LanePointers pointers = reach(warp, instruction, mask, GlobalAccessKind::write);
+  const LanePointers pointers = reach(warp, instruction, mask, AccessKind::write);
   for (std::size_t i = 0; i < instruction.elements; ++i) {
     const auto* values = warp.source<Register>(instruction.operands[i]);
     for_each_lane(pointers.mask, [&](int lane) {

@@ -232,6 +232,9 @@ bool Warp::synchronise(const Instruction& instruction, LaneMask arrived) {
 // Lanes that name the same members, all of which are there or have ended; 0 if there are none.
 LaneMask Warp::complete_members(const Instruction& instruction, LaneMask arrived) {
   const auto* member_masks = source<std::uint32_t>(instruction.member_mask);
+  if (member_masks[0] == all_lanes && instruction.member_mask.is_constant()) {
+    return (live_ & ~arrived) == 0 ? arrived : 0;
+  }
   for (LaneMask rest = arrived; rest != 0;) {
     const std::uint32_t members = member_masks[std::countr_zero(rest)];
     LaneMask together = 0;

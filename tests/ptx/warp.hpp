@@ -27,7 +27,7 @@ struct WarpAccess {
   LaneMask mask = 0;
   const LaneAddresses& addresses;
   std::uint32_t bytes = 0;
-  GlobalAccessKind kind = GlobalAccessKind::read;
+  AccessKind kind = AccessKind::read;
   std::uint32_t alignment = bytes;  ///< of global addresses
 };
 

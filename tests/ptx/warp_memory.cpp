@@ -53,7 +53,7 @@ LaneMask Warp::inside(const WarpAccess& access, std::uint64_t begin, std::uint64
 }
 
 LaneMask Warp::access_shared(const WarpAccess& access) {
-  return note_shared(access, access.kind == GlobalAccessKind::read ? SharedNote::read : SharedNote::write);
+  return note_shared(access, access.kind == AccessKind::read ? SharedNote::read : SharedNote::write);
 }
 
 LaneMask Warp::issue_async_copy(const WarpAccess& access) {
@@ -91,7 +91,7 @@ LaneMask Warp::access_global(const WarpAccess& access) {
   std::uint64_t bytes = 0;
   {
     const auto lock =
-        access.kind == GlobalAccessKind::atomic ? std::unique_lock<std::mutex>{} : lock_global_memory();
+        access.kind == AccessKind::atomic ? std::unique_lock<std::mutex>{} : lock_global_memory();
     for_each_lane(access.mask, [&](int lane) {
       const std::uint64_t address = access.addresses[static_cast<std::size_t>(lane)];
       const auto fault =
@@ -107,7 +107,7 @@ LaneMask Warp::access_global(const WarpAccess& access) {
     });
   }
   Counters& counters = block_.counters();
-  const bool reads = access.kind == GlobalAccessKind::read;
+  const bool reads = access.kind == AccessKind::read;
   const std::uint32_t sectors = global_sectors(access.addresses, allowed);
   (reads ? counters.global_load_bytes : counters.global_store_bytes) += bytes;
   (reads ? counters.global_load_sectors : counters.global_store_sectors) += sectors;
