@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "tests/ptx/lane_loop.hpp"
 
@@ -13,12 +14,13 @@ constexpr std::uint32_t bank_row_bytes = 128;
 
 // The lanes of one pass: how many different units does the busiest bank serve?
 std::uint32_t busiest_bank(const LaneAddresses& addresses, LaneMask mask, std::uint32_t unit) {
-  const std::uint32_t banks = bank_row_bytes / unit;
+  const int shift = std::countr_zero(unit);  // units and banks are powers of two
+  const std::uint64_t bank_mask = bank_row_bytes / unit - 1;
   std::array<std::uint64_t, warp_lanes> first{};  // unit + 1; 0: none
   bool conflict = false;
   for_each_lane(mask, [&](int lane) {
-    const std::uint64_t wanted = addresses[static_cast<std::size_t>(lane)] / unit;
-    std::uint64_t& seen = first[wanted % banks];
+    const std::uint64_t wanted = addresses[static_cast<std::size_t>(lane)] >> shift;
+    std::uint64_t& seen = first[wanted & bank_mask];
     conflict = conflict || (seen != 0 && seen != wanted + 1);
     seen = wanted + 1;
   });
@@ -27,11 +29,11 @@ std::uint32_t busiest_bank(const LaneAddresses& addresses, LaneMask mask, std::u
   }
   std::array<std::uint64_t, warp_lanes> units{};
   std::size_t count = 0;
-  for_each_lane(mask, [&](int lane) { units[count++] = addresses[static_cast<std::size_t>(lane)] / unit; });
+  for_each_lane(mask, [&](int lane) { units[count++] = addresses[static_cast<std::size_t>(lane)] >> shift; });
   std::sort(units.begin(), units.begin() + count);
   const auto end = std::unique(units.begin(), units.begin() + count);
   std::array<std::uint32_t, warp_lanes> in_bank{};
-  std::for_each(units.begin(), end, [&](std::uint64_t one) { ++in_bank[one % banks]; });
+  std::for_each(units.begin(), end, [&](std::uint64_t one) { ++in_bank[one & bank_mask]; });
   return *std::ranges::max_element(in_bank);
 }
 

@@ -23,7 +23,8 @@ class DeviceMemory {
     }
   };
 
-  // Addresses on the device are those on the host. All throw std::invalid_argument if regions would overlap.
+  // Addresses on the device are those on the host; counts of sectors depend on their alignment, which is 256
+  // bytes for cudaMalloc. All throw std::invalid_argument if regions would overlap.
   void add(void* base, std::size_t bytes, std::string name);
   void add_read_only(const void* base, std::size_t bytes, std::string name);
   /// Fills the memory with NaN and tells which reads come before the first write.

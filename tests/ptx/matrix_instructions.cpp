@@ -107,6 +107,20 @@ Block8 widened(Warp& warp, Operand operand) {
   return block;
 }
 
+// 8 floats side by side: the compiler would else turn the product around and shuffle.
+using Row8 __attribute__((vector_size(side * sizeof(float)))) = float;
+
+// B arrives column by column: result[k] is row k.
+std::array<Row8, side> rows_of(const Block8& by_columns) {
+  std::array<Row8, side> rows;
+  for (std::size_t k = 0; k < side; ++k) {
+    for (std::size_t column = 0; column < side; ++column) {
+      rows[k][column] = by_columns[column * side + k];
+    }
+  }
+  return rows;
+}
+
 // mma.m16n8k16 and .m16n8k8: D = A B + C with A [16, k] row by row and B [k, 8] column by column.
 // operands: 4 of D, then those of A, of B and 4 of C; `Blocks` is k / 8.
 template <typename Format, std::size_t Blocks>
@@ -117,33 +131,29 @@ void multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
   constexpr std::size_t first_a = 4;
   constexpr std::size_t first_b = first_a + 2 * Blocks;
   constexpr std::size_t first_c = first_b + Blocks;
-  std::array<std::array<float, side>, side * Blocks> b;  // [k, column]
+  std::array<std::array<Row8, side>, Blocks> b;
   for (std::size_t block = 0; block < Blocks; ++block) {
-    const Block8 by_columns = widened<Format>(warp, instruction.operands[first_b + block]);
-    for (std::size_t k = 0; k < side; ++k) {
-      for (std::size_t column = 0; column < side; ++column) {
-        b[block * side + k][column] = by_columns[column * side + k];
-      }
-    }
+    b[block] = rows_of(widened<Format>(warp, instruction.operands[first_b + block]));
   }
   for (std::size_t half = 0; half < 2; ++half) {  // rows 0 to 7, then 8 to 15
-    std::array<std::array<float, side>, side> sum{};
+    std::array<Row8, side> sum{};
     for (std::size_t block = 0; block < Blocks; ++block) {
       const Block8 a = widened<Format>(warp, instruction.operands[first_a + 2 * block + half]);
-      for (std::size_t row = 0; row < side; ++row) {
-        for (std::size_t k = 0; k < side; ++k) {
-          for (std::size_t column = 0; column < side; ++column) {
-            sum[row][column] += a[row * side + k] * b[block * side + k][column];
-          }
+      for (std::size_t k = 0; k < side; ++k) {
+        for (std::size_t row = 0; row < side; ++row) {
+          sum[row] += a[row * side + k] * b[block][k];
         }
       }
     }
-    // Lane l holds the columns 2 (l % 4) and the next of row l / 4, in two registers.
+    // Lane l holds the columns 2 (l % 4) and the next of row l / 4: the elements 2 l and 2 l + 1, in two
+    // registers.
+    Block8 elements;
+    std::memcpy(elements.data(), sum.data(), sizeof(elements));
     for (std::size_t odd = 0; odd < 2; ++odd) {
       const auto* c = warp.source<float>(instruction.operands[first_c + 2 * half + odd]);
       auto* d = warp.destination<float>(instruction.operands[2 * half + odd]);
       for (std::size_t lane = 0; lane < warp_lanes; ++lane) {
-        d[lane] = sum[lane / 4][2 * (lane % 4) + odd] + c[lane];
+        d[lane] = elements[2 * lane + odd] + c[lane];
       }
     }
   }
