@@ -54,7 +54,9 @@ void AsyncCopies::land(Warp& warp, Batch& batch, LaneMask lanes) {
   for_each_lane(lanes, [&](int lane) {
     const auto l = static_cast<std::size_t>(lane);
     std::byte* target = warp.shared_data(batch.target[l]);
-    std::memcpy(target, reinterpret_cast<const void*>(batch.source[l]), batch.source_bytes[l]);
+    if (batch.source_bytes[l] > 0) {  // else the source may be null
+      std::memcpy(target, reinterpret_cast<const void*>(batch.source[l]), batch.source_bytes[l]);
+    }
     std::memset(target + batch.source_bytes[l], 0, batch.bytes - batch.source_bytes[l]);
     if (warp.block().launch().options.races) {
       warp.block().shared().note_async_landing(
