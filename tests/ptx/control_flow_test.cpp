@@ -60,6 +60,18 @@ TEST(ControlFlow, LanesThatEndAreNotWaitedFor) {
   }
 }
 
+TEST(ControlFlow, WaitingLanesGoOnWhenTheOthersEnd) {
+  std::vector<std::uint32_t> out(32, 7);
+  const Report report = run_case(
+      "setp.lt.u32 %p0, %r39, 16; @!%p0 bra OUT; vote.sync.ballot.b32 %r1, %p0, -1;"
+      "mad.wide.u32 %d1, %r39, 4, %d9; st.global.u32 [%d1], %r1; OUT:",
+      {}, out);
+  EXPECT_THAT(report.findings, IsEmpty());
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(out[lane], lane < 16 ? 0xffffU : 7U);
+  }
+}
+
 TEST(ControlFlow, SpecialRegisters) {
   std::vector<std::uint32_t> out(2 * 3 * 64);
   CaseSetup setup;

@@ -40,6 +40,12 @@ TEST(BankPhases, OfWiderAccesses) {
   EXPECT_EQ(shared_stores(128, "v4.u32", "{%r1, %r1, %r1, %r1}").shared_phases, 32U);
 }
 
+TEST(BankPhases, OfNarrowAccesses) {
+  EXPECT_EQ(shared_stores(2, "u16", "%r1").shared_phases, 1U);
+  EXPECT_EQ(shared_stores(1, "u8", "%r1").shared_phases, 1U);
+  EXPECT_EQ(shared_stores(8, "u16", "%r1").shared_phases, 2U);
+}
+
 TEST(BankPhases, OneWordForAllLanesIsServedAtOnce) {
   CaseSetup setup;
   setup.dynamic_shared_bytes = 128;
