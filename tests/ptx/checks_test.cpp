@@ -158,8 +158,8 @@ TEST(Racecheck, BlocksAreNeverInOrder) {
   // block 0 reads what block 1 writes later, and the other way round
   for (const std::string reader : {"0", "1"}) {
     const std::string word = reader == "0" ? "128" : "0";
-    EXPECT_THAT(kinds(own + "setp.eq.u32 %p0, %r0, " + reader + "; @%p0 ld.global.u32 %r2, [%d9+" + word +
-                          "]; @!%p0 st.global.u32 [%d0], 1;",
+    EXPECT_THAT(kinds(own + "setp.eq.u32 %p0, %r0, " + reader + "; setp.eq.and.u32 %p1, %r39, 0, %p0;" +
+                          "@%p1 ld.global.u32 %r2, [%d9+" + word + "]; @!%p0 st.global.u32 [%d0], 1;",
                       setup),
                 ElementsAre(FindingKind::race));
   }
@@ -173,6 +173,13 @@ TEST(Racecheck, WarpsOfABlockInGlobalMemory) {
   EXPECT_THAT(kinds(places + "bar.sync 0; ld.global.u32 %r2, [%d1];"), IsEmpty());
   EXPECT_THAT(kinds(places + "ld.global.u32 %r2, [%d1];"), Contains(FindingKind::race));
   EXPECT_THAT(kinds(places + "bar.sync 0; ld.global.u32 %r2, [%d1]; st.global.u32 [%d0], 2;"),
+              ElementsAre(FindingKind::race));
+}
+
+TEST(Racecheck, ABarrierEndsTheReadsOfManyWarps) {
+  const std::string read = "ld.global.u32 %r0, [%d9]; setp.eq.u32 %p0, %r39, 0;";
+  EXPECT_THAT(kinds(read + "bar.sync 0; @%p0 st.global.u32 [%d9], 1;"), IsEmpty());
+  EXPECT_THAT(kinds(read + "bar.warp.sync -1; setp.eq.u32 %p0, %r39, 32; @%p0 st.global.u32 [%d9], 1;"),
               ElementsAre(FindingKind::race));
 }
 

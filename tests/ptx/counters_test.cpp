@@ -102,6 +102,14 @@ TEST(Counters, InstructionsOfWarps) {
   EXPECT_EQ(counters.of(InstructionKind::mma), 0U);
 }
 
+TEST(Counters, LanesThatMeetAgainGoOnTogether) {
+  // both sides of the branch once, and what follows once
+  const Counters counters =
+      run_case("setp.lt.u32 %p0, %r39, 16; @%p0 bra A; add.u32 %r0, %r39, 1; A: add.u32 %r0, %r0, 1;")
+          .counters;
+  EXPECT_EQ(counters.warp_instructions, 3U + 4U + 1U);
+}
+
 TEST(Counters, AreTheSameForThreadsAndSchedules) {
   const std::string body =
       "mov.u32 %r0, dynamic; mad.lo.u32 %r1, %r39, 8, %r0; st.shared.u32 [%r1], %r39; bar.sync 0; "

@@ -33,7 +33,7 @@ template <typename Whole, typename Part>
 void unpack(Warp& warp, const Instruction& instruction, LaneMask mask) {
   const auto* whole = warp.source<Whole>(instruction.operands[0]);
   for_each_lane(mask, [&](int lane) {
-    const Whole bits = whole[lane];  // which a part may overwrite
+    const Whole bits = whole[lane];
     for (std::size_t part = 0; part < sizeof(Whole) / sizeof(Part); ++part) {
       warp.destination<Part>(instruction.operands[part + 1])[lane] =
           static_cast<Part>(bits >> (8 * sizeof(Part) * part));
