@@ -19,26 +19,34 @@ std::size_t at(const StoredTensor& tensor, std::size_t row, std::size_t head) {
   return (row * static_cast<std::size_t>(tensor.heads) + head) * static_cast<std::size_t>(tensor.dim);
 }
 
-/// However much a sum cancels, it is held against this share of its terms: rounding is in proportion to the
-/// terms, and a sum of less is left to chance where it stands alone, as in a chunk of one row.
-constexpr double least_share = 1.0 / 16.0;
-
-/// a . b over a row of one head, and how large it counts.
+/// A sum of products, and how large it counts. However much the sum cancels, it is held against the L2 norm
+/// of its terms: to that the rounding errors of the terms add up, and a chunk of one row would be held
+/// against chance otherwise.
 struct Dot {
   double value = 0.0;
   double size = 0.0;
 };
+Dot dot_of(double sum, double squares) {
+  return {sum, std::max(std::abs(sum), std::sqrt(squares))};
+}
+
+/// How large a logarithm counts: its error is the relative error of what it is the logarithm of.
+double logarithm_size(double value) {
+  return std::max(std::abs(value), 1.0);
+}
+
+/// a . b over a row of one head.
 Dot dot(const StoredTensor& a, std::size_t a_at, const StoredTensor& b, std::size_t b_at) {
   constexpr std::size_t lanes = 4;  // sums side by side, which a compiler may keep in vectors
   double sums[lanes] = {};
-  double sizes[lanes] = {};
+  double squares[lanes] = {};
   const float* const of_a = a.values.data() + a_at;
   const float* const of_b = b.values.data() + b_at;
   const auto dim = static_cast<std::size_t>(a.dim);
   const auto take = [&](std::size_t i, std::size_t lane) {
     const double term = static_cast<double>(of_a[i]) * static_cast<double>(of_b[i]);
     sums[lane] += term;
-    sizes[lane] += std::abs(term);
+    squares[lane] += term * term;
   };
   std::size_t i = 0;
   for (; i + lanes <= dim; i += lanes) {
@@ -49,9 +57,7 @@ Dot dot(const StoredTensor& a, std::size_t a_at, const StoredTensor& b, std::siz
   for (; i < dim; ++i) {
     take(i, 0);
   }
-  const double sum = sums[0] + sums[1] + sums[2] + sums[3];
-  const double terms = sizes[0] + sizes[1] + sizes[2] + sizes[3];
-  return {sum, std::max(std::abs(sum), least_share * terms)};
+  return dot_of(sums[0] + sums[1] + sums[2] + sums[3], squares[0] + squares[1] + squares[2] + squares[3]);
 }
 
 /// result[result_at + i] += factor * tensor[tensor_at + i]; magnitudes with |tensor| and `magnitude`.
@@ -82,19 +88,15 @@ void attend(const SoftmaxCase& setup, const Operands& operands, const std::vecto
   const std::size_t lse_at = query * static_cast<std::size_t>(setup.attention.heads_q) + head;
   std::vector<double> scores;
   double largest = sink;
-  double largest_size = std::isinf(sink) ? 0.0 : std::abs(sink);
   for (const std::size_t key : keys) {
-    const Dot product = dot(operands.q, q_at, operands.k, at(operands.k, key, kv_head));
-    const double score = softmax_scale * product.value;
+    const double score =
+        softmax_scale * dot(operands.q, q_at, operands.k, at(operands.k, key, kv_head)).value;
     scores.push_back(score);
     if (double& logit = result.max_logits.values[head]; score > logit) {
       logit = score;
-      result.max_logits.magnitudes[head] = softmax_scale * product.size;
+      result.max_logits.magnitudes[head] = logarithm_size(score);
     }
-    if (score > largest) {
-      largest = score;
-      largest_size = softmax_scale * product.size;
-    }
+    largest = std::max(largest, score);
   }
   if (largest == -infinity) {
     result.attention.lse.values[lse_at] = -infinity;
@@ -106,8 +108,7 @@ void attend(const SoftmaxCase& setup, const Operands& operands, const std::vecto
   }
   const double lse = largest + std::log(sum);
   result.attention.lse.values[lse_at] = lse;
-  result.attention.lse.magnitudes[lse_at] =
-      std::max(std::abs(lse), least_share * (largest_size + std::log(sum)));
+  result.attention.lse.magnitudes[lse_at] = logarithm_size(lse);
 
   const std::vector<double> shares =
       kept.of(query, keys, heads.first_query_head + static_cast<std::int64_t>(head));
@@ -115,7 +116,6 @@ void attend(const SoftmaxCase& setup, const Operands& operands, const std::vecto
   std::vector<double> dp;
   std::vector<double> dp_size;
   double delta = 0.0;
-  double delta_terms = 0.0;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::size_t v_at = at(operands.v, keys[i], kv_head);
     p.push_back(std::exp(scores[i] - lse));
@@ -123,13 +123,18 @@ void attend(const SoftmaxCase& setup, const Operands& operands, const std::vecto
     dp.push_back(shares[i] * product.value);
     dp_size.push_back(shares[i] * product.size);
     delta += p[i] * dp[i];
-    delta_terms += p[i] * dp_size[i];
     if (const double factor = shares[i] * p[i]; factor != 0.0) {
       add(result.attention.out, dout_at, factor, 0.0, operands.v, v_at);
       add(result.attention.dv, v_at, factor, factor, operands.dout, dout_at);
     }
   }
-  const double delta_size = std::max(std::abs(delta), least_share * delta_terms);
+  double delta_squares = 0.0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(operands.dout.dim); ++i) {
+    const double term =
+        static_cast<double>(operands.dout.values[dout_at + i]) * result.attention.out.values[dout_at + i];
+    delta_squares += term * term;
+  }
+  const double delta_size = dot_of(delta, delta_squares).size;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const double scale = softmax_scale * p[i];
     const double ds_size = scale * (dp_size[i] + delta_size);
@@ -140,7 +145,7 @@ void attend(const SoftmaxCase& setup, const Operands& operands, const std::vecto
   if (!setup.sinks.empty()) {
     const double p_sink = std::exp(sink - lse);
     result.dsinks.values[head] -= p_sink * delta;
-    result.dsinks.magnitudes[head] += p_sink * delta_terms;
+    result.dsinks.magnitudes[head] += p_sink * delta_size;
   }
 }
 
