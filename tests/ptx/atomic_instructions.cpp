@@ -1,9 +1,8 @@
 // atom and red on global memory, relaxed: they order nothing
-#include <algorithm>
 #include <cstring>
 #include <string>
-#include <type_traits>
 
+#include "tests/ptx/integer_operations.hpp"
 #include "tests/ptx/lane_operations.hpp"
 #include "tests/ptx/opcode_table.hpp"
 
@@ -11,50 +10,15 @@ namespace hcp::ptx {
 
 namespace {
 
-struct Add {
+struct AddReals {
   template <typename T>
-  static T of(T old, T b, T) {
-    if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(old) +
-                            static_cast<std::make_unsigned_t<T>>(b));
-    } else {
-      return old + b;
-    }
-  }
-};
-struct Minimum {
-  template <typename T>
-  static T of(T old, T b, T) {
-    return std::min(old, b);
-  }
-};
-struct Maximum {
-  template <typename T>
-  static T of(T old, T b, T) {
-    return std::max(old, b);
-  }
-};
-struct And {
-  template <typename T>
-  static T of(T old, T b, T) {
-    return old & b;
-  }
-};
-struct Or {
-  template <typename T>
-  static T of(T old, T b, T) {
-    return old | b;
-  }
-};
-struct ExclusiveOr {
-  template <typename T>
-  static T of(T old, T b, T) {
-    return old ^ b;
+  static T of(T old, T b) {
+    return old + b;
   }
 };
 struct Exchange {
   template <typename T>
-  static T of(T, T b, T) {
+  static T of(T, T b) {
     return b;
   }
 };
@@ -78,7 +42,12 @@ void change(Warp& warp, const Instruction& instruction, LaneMask mask) {
     auto* place = reinterpret_cast<void*>(addresses[static_cast<std::size_t>(lane)]);
     T old;
     std::memcpy(&old, place, sizeof(T));
-    const T changed = Operation::of(old, b[lane], c[lane]);
+    T changed;
+    if constexpr (requires { Operation::of(old, b[lane]); }) {
+      changed = Operation::of(old, b[lane]);
+    } else {
+      changed = Operation::of(old, b[lane], c[lane]);
+    }
     std::memcpy(place, &changed, sizeof(T));
     if (result != nullptr) {
       result[lane] = old;
@@ -103,10 +72,10 @@ Handler on_integers(const Decoding& decoding, ScalarType type) {
 Handler handler_for(const Decoding& decoding, const std::string& operation, ScalarType type) {
   const bool bits = type == ScalarType::b32 || type == ScalarType::b64;
   if (operation == "add" && type == ScalarType::f32) {
-    return change<float, Add>;
+    return change<float, AddReals>;
   }
   if (operation == "add" && type == ScalarType::f64) {
-    return change<double, Add>;
+    return change<double, AddReals>;
   }
   if (operation == "add" && !bits) {
     return on_integers<Add>(decoding, type);

@@ -3,6 +3,7 @@
 #include <bit>
 #include <type_traits>
 
+#include "tests/ptx/integer_operations.hpp"
 #include "tests/ptx/lane_operations.hpp"
 #include "tests/ptx/opcode_table.hpp"
 
@@ -10,24 +11,6 @@ namespace hcp::ptx {
 
 namespace {
 
-struct And {
-  template <typename T>
-  static T of(T a, T b) {
-    return static_cast<T>(a & b);
-  }
-};
-struct Or {
-  template <typename T>
-  static T of(T a, T b) {
-    return static_cast<T>(a | b);
-  }
-};
-struct ExclusiveOr {
-  template <typename T>
-  static T of(T a, T b) {
-    return static_cast<T>(a ^ b);
-  }
-};
 struct Not {
   template <typename T>
   static T of(T a) {

@@ -1,8 +1,8 @@
 // add, sub, mul, mad, div, rem, min, max, neg, abs on integers
-#include <algorithm>
 #include <limits>
 #include <type_traits>
 
+#include "tests/ptx/integer_operations.hpp"
 #include "tests/ptx/lane_operations.hpp"
 #include "tests/ptx/opcode_table.hpp"
 
@@ -12,10 +12,6 @@ namespace {
 
 __extension__ using WideSigned = __int128;
 __extension__ using WideUnsigned = unsigned __int128;
-
-// At least 32 bits, so that nothing is promoted to int.
-template <typename T>
-using Unsigned = std::conditional_t<sizeof(T) < 4, std::uint32_t, std::make_unsigned_t<T>>;
 
 // The type of twice the width and the same sign.
 template <typename T>
@@ -45,30 +41,6 @@ struct Doubled<std::int64_t> {
   using Type = WideSigned;
 };
 
-struct Add {
-  template <typename T>
-  static T of(T a, T b) {
-    return static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
-  }
-};
-struct Subtract {
-  template <typename T>
-  static T of(T a, T b) {
-    return static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b));
-  }
-};
-struct Minimum {
-  template <typename T>
-  static T of(T a, T b) {
-    return std::min(a, b);
-  }
-};
-struct Maximum {
-  template <typename T>
-  static T of(T a, T b) {
-    return std::max(a, b);
-  }
-};
 // Division by zero has no defined result in PTX; hardware gives all ones.
 struct Divide {
   template <typename T>

@@ -1,10 +1,10 @@
 // shfl.sync, vote.sync, match.any.sync, redux.sync, activemask
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 #include <string>
 
+#include "tests/ptx/integer_operations.hpp"
 #include "tests/ptx/lane_operations.hpp"
 #include "tests/ptx/opcode_table.hpp"
 
@@ -166,43 +166,6 @@ void decode_match(Decoding& decoding) {
   decoding.result.execute = type == ScalarType::b32 ? match_any<std::uint32_t> : match_any<std::uint64_t>;
   take_member_mask(decoding, 2);
 }
-
-struct Add {
-  template <typename T>
-  static T of(T a, T b) {
-    return static_cast<T>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
-  }
-};
-struct Minimum {
-  template <typename T>
-  static T of(T a, T b) {
-    return std::min(a, b);
-  }
-};
-struct Maximum {
-  template <typename T>
-  static T of(T a, T b) {
-    return std::max(a, b);
-  }
-};
-struct And {
-  template <typename T>
-  static T of(T a, T b) {
-    return a & b;
-  }
-};
-struct Or {
-  template <typename T>
-  static T of(T a, T b) {
-    return a | b;
-  }
-};
-struct ExclusiveOr {
-  template <typename T>
-  static T of(T a, T b) {
-    return a ^ b;
-  }
-};
 
 template <typename T, typename Operation>
 void reduce(Warp& warp, const Instruction& instruction, LaneMask mask) {
