@@ -10,14 +10,6 @@
 namespace hcp {
 namespace {
 
-std::vector<std::int64_t> all_documents(const std::vector<std::int64_t>& of_row, std::int64_t rows) {
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    lengths.insert(lengths.end(), of_row.begin(), of_row.end());
-  }
-  return lengths;
-}
-
 std::vector<int> sizes_of(const Scheme& scheme) {
   std::vector<int> sizes;
   for (const Level& level : scheme.levels) {
@@ -56,7 +48,7 @@ std::vector<PositionSet> deal(const SequencePartition& shards, const std::vector
 
 SequencePartition partition_of_queries(const JobConfig& config, const ProblemShape& shape,
                                        const AttentionMask& mask, int cp) {
-  const std::vector<std::int64_t> documents = all_documents(shape.doc_lengths, shape.micro_batch_size);
+  const std::vector<std::int64_t> documents = shape.of_all_rows(shape.doc_lengths);
   PartitionOptions options{.stripe_size = config.stripe_size.value_or(default_stripe_size)};
   if (config.cp_partition == Partition::balanced) {
     options.pieces = balanced_pieces(mask, documents, cp);
@@ -70,7 +62,7 @@ SequencePartition partition_of_other_keys(const JobConfig& config, const Problem
   const Partition partition =
       config.cp_partition == Partition::balanced ? Partition::contiguous : config.cp_partition;
   return {partition,
-          all_documents(shape.kv_doc_lengths, shape.micro_batch_size),
+          shape.of_all_rows(shape.kv_doc_lengths),
           cp,
           {.stripe_size = config.stripe_size.value_or(default_stripe_size)}};
 }

@@ -69,15 +69,6 @@ void check_one_per_document(const char* option, const Lengths& values, const Pro
   }
 }
 
-/// The values of one row's documents for those of all rows.
-Lengths repeated(const Lengths& of_row, std::int64_t rows) {
-  Lengths all;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    all.insert(all.end(), of_row.begin(), of_row.end());
-  }
-  return all;
-}
-
 AttentionMask intervals_mask(const std::string& file, const ProblemShape& shape) {
   const Lengths bounds = read_mask_intervals(file, shape.seq_length, shape.tokens());
   if (std::ssize(bounds) == 4 * shape.tokens()) {
@@ -108,12 +99,11 @@ AttentionMask make_mask(const JobConfig& config, const ProblemShape& shape) {
     case MaskType::sliding_window:
       return AttentionMask::sliding_window(documents, window);
     case MaskType::padding:
-      return AttentionMask::padding(queries, repeated(config.doc_valid_lengths, shape.micro_batch_size));
+      return AttentionMask::padding(queries, shape.of_all_rows(config.doc_valid_lengths));
     case MaskType::padding_causal:
-      return AttentionMask::padding_causal(queries,
-                                           repeated(config.doc_valid_lengths, shape.micro_batch_size));
+      return AttentionMask::padding_causal(queries, shape.of_all_rows(config.doc_valid_lengths));
     case MaskType::prefix_lm:
-      return AttentionMask::prefix_lm(queries, repeated(config.prefix_lengths, shape.micro_batch_size));
+      return AttentionMask::prefix_lm(queries, shape.of_all_rows(config.prefix_lengths));
     case MaskType::block_causal:
       return AttentionMask::block_causal(queries, config.mask_block_size.value());
     case MaskType::block_diffusion:

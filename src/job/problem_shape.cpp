@@ -126,24 +126,30 @@ void fill_in_kv_documents(ProblemShape& shape, const JobConfig& config) {
   }
 }
 
-std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& lengths, std::int64_t rows) {
+std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& lengths) {
   std::vector<std::int64_t> offsets{0};
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (const std::int64_t length : lengths) {
-      offsets.push_back(offsets.back() + length);
-    }
+  for (const std::int64_t length : lengths) {
+    offsets.push_back(offsets.back() + length);
   }
   return offsets;
 }
 
 }  // namespace
 
+std::vector<std::int64_t> ProblemShape::of_all_rows(const std::vector<std::int64_t>& of_row) const {
+  std::vector<std::int64_t> all;
+  for (std::int64_t row = 0; row < micro_batch_size; ++row) {
+    all.insert(all.end(), of_row.begin(), of_row.end());
+  }
+  return all;
+}
+
 std::vector<std::int64_t> ProblemShape::document_offsets() const {
-  return offsets_of(doc_lengths, micro_batch_size);
+  return offsets_of(of_all_rows(doc_lengths));
 }
 
 std::vector<std::int64_t> ProblemShape::kv_document_offsets() const {
-  return offsets_of(kv_doc_lengths, micro_batch_size);
+  return offsets_of(of_all_rows(kv_doc_lengths));
 }
 
 float ProblemShape::softmax_scale() const {

@@ -27,6 +27,8 @@ struct ProblemShape {
   [[nodiscard]] std::int64_t kv_tokens() const { return micro_batch_size * kv_seq_length; }
   /// Whether queries and keys are the same tokens of the same documents.
   [[nodiscard]] bool is_self_attention() const { return kv_doc_lengths == doc_lengths; }
+  /// One value per document of one row, once for each row.
+  [[nodiscard]] std::vector<std::int64_t> of_all_rows(const std::vector<std::int64_t>& of_row) const;
   /// [documents of all rows + 1], from 0 to tokens().
   [[nodiscard]] std::vector<std::int64_t> document_offsets() const;
   /// The same of the keys, to kv_tokens().
