@@ -68,7 +68,7 @@ class BadInputFile(program_case.ProgramCase):
         self.write()
         with h5py.File(self.path, "r") as file:
             first_value = file["q"].id.get_offset()
-        job = self.start(RANKS, "--qkv", self.path, "--iterations", 3000, "--verify", "full", "--trace", self.trace)
+        job = self.start(RANKS, "--qkv", self.path, "--iterations", 600, "--verify", "full", "--trace", self.trace)
         self.wait_until(lambda: "TFLOP/s" in self.stdout() or job.poll() is not None, "the head of the table")
         with open(self.path, "r+b") as file:
             file.seek(first_value)
