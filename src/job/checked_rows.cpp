@@ -30,13 +30,19 @@ SelectedRows spread_rows(const PositionSet& shard, std::int64_t count) {
   return selected;
 }
 
-SelectedRows rows_within(const PositionSet& shard, PositionRange range) {
-  const auto chunk = std::ranges::upper_bound(shard, range.begin, {}, &PositionRange::end) - shard.begin();
-  const std::int64_t first_row = rows_of({range}, shard).front().first;
-  SelectedRows selected{.rows = {}, .positions = single_positions({&range, 1}), .chunks = {}, .set = {range}};
-  for (std::int64_t row = first_row; row < first_row + range.size(); ++row) {
-    selected.rows.push_back(row);
-    selected.chunks.push_back(static_cast<std::size_t>(chunk));
+SelectedRows rows_within(const PositionSet& shard, const PositionSet& part) {
+  SelectedRows selected{.rows = {}, .positions = single_positions(part), .chunks = {}, .set = part};
+  for (const RowSpan span : rows_of(part, shard)) {
+    for (std::int64_t row = span.first; row < span.first + span.count; ++row) {
+      selected.rows.push_back(row);
+    }
+  }
+  auto chunk = std::ranges::upper_bound(shard, part.front().begin, {}, &PositionRange::end);
+  for (const std::int64_t position : selected.positions) {
+    while (chunk->end <= position) {
+      ++chunk;
+    }
+    selected.chunks.push_back(static_cast<std::size_t>(chunk - shard.begin()));
   }
   return selected;
 }

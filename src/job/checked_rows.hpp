@@ -23,8 +23,8 @@ struct SelectedRows {
 /// At most `count` of the rows of `shard`, spread evenly with the first and the last among them.
 [[nodiscard]] SelectedRows spread_rows(const PositionSet& shard, std::int64_t count);
 
-/// All rows of `shard` with positions in `range`, which lies within one range of it.
-[[nodiscard]] SelectedRows rows_within(const PositionSet& shard, PositionRange range);
+/// The rows of `shard` at the positions of `part`, not empty and a subset.
+[[nodiscard]] SelectedRows rows_within(const PositionSet& shard, const PositionSet& part);
 
 /// Tokens of which ranks need a number that other ranks hold. Nothing larger than the own need is kept, and
 /// no message grows with the length of the sequence.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "kernels/reference_attention.hpp"
 
@@ -55,11 +56,14 @@ Delta LayerValues::delta(std::int64_t head, const AskedTokens& tokens) const {
 
 Delta LayerValues::own_delta(std::int64_t head, const PositionSet& rows) const {
   Delta delta;
-  group_.for_each_block(rows, [&](PositionRange range) {
-    const Doubles dout = input(InputTensor::dout, {range}, {head, 1}, results_.dim_v).front();
-    const RowSpan span = rows_of({range}, results_.rows).front();
-    const ConstTensorView out = results_.out.row_slice(span.first, span.count);
-    delta.append(head_in_fp64(out, local_query_head(head)), dout, results_.dim_v);
+  group_.for_each_block(rows, [&](const PositionSet& block) {
+    const Doubles dout = input(InputTensor::dout, block, {head, 1}, results_.dim_v).front();
+    Doubles out;
+    for (const RowSpan span : rows_of(block, results_.rows)) {
+      const ConstTensorView rows_out = results_.out.row_slice(span.first, span.count);
+      std::ranges::copy(head_in_fp64(rows_out, local_query_head(head)), std::back_inserter(out));
+    }
+    delta.append(out, dout, results_.dim_v);
   });
   return delta;
 }

@@ -22,12 +22,11 @@ class Lockstep {
     return gather_(mine);
   }
 
-  /// Collective. Calls work(range) for ranges of at most rows_per_block positions. All ranks do their n-th
-  /// range at the same time: however unequal their work is, none waits for another longer than one range
-  /// takes.
+  /// Collective. Calls work(block) for the blocks of the positions. All ranks do their n-th block at the same
+  /// time: however unequal their work is, none waits for another longer than one block takes.
   template <typename Work>
   void for_each_block(const PositionSet& positions, const Work& work) const {
-    const std::vector<PositionRange> blocks = blocks_of(positions);
+    const std::vector<PositionSet> blocks = blocks_of(positions);
     const std::size_t rounds = largest(blocks.size());
     for (std::size_t round = 0; round < rounds; ++round) {
       if (round < blocks.size()) {
@@ -38,14 +37,14 @@ class Lockstep {
     }
   }
 
-  /// The ranges that for_each_block goes through.
-  [[nodiscard]] static std::vector<PositionRange> blocks_of(const PositionSet& positions) {
+  /// Blocks of rows_per_block positions, the last perhaps of fewer, ascending. A shard may be many ranges of
+  /// few rows: to meet after each of them would cost more than what is computed in between.
+  [[nodiscard]] static std::vector<PositionSet> blocks_of(const PositionSet& positions) {
     constexpr std::int64_t rows_per_block = 1024;
-    std::vector<PositionRange> blocks;
-    for (const PositionRange range : positions) {
-      for (std::int64_t begin = range.begin; begin < range.end; begin += rows_per_block) {
-        blocks.push_back({begin, std::min(begin + rows_per_block, range.end)});
-      }
+    const std::int64_t rows = count_of(positions);
+    std::vector<PositionSet> blocks;
+    for (std::int64_t first = 0; first < rows; first += rows_per_block) {
+      blocks.push_back(positions_of({first, std::min(rows_per_block, rows - first)}, positions));
     }
     return blocks;
   }

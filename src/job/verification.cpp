@@ -20,10 +20,13 @@ constexpr std::int64_t sampled_keys = 16;
 
 /// The blocks of a micro-batch with a query that sees one of `keys`.
 PositionSet queries_seeing(const AttentionMask& mask, std::int64_t tokens, const PositionSet& keys) {
-  std::vector<PositionRange> seeing = Lockstep::blocks_of({{0, tokens}});
-  std::erase_if(seeing,
-                [&](PositionRange block) { return set_intersection(mask.looked_at({block}), keys).empty(); });
-  return normalised(std::move(seeing));
+  PositionSet seeing;
+  for (const PositionSet& block : Lockstep::blocks_of({{0, tokens}})) {
+    if (!set_intersection(mask.looked_at(block), keys).empty()) {
+      seeing = set_union(seeing, block);
+    }
+  }
+  return seeing;
 }
 
 class LayerVerifier {
@@ -109,10 +112,10 @@ class LayerVerifier {
   /// Calls work(keys) for all keys that the selected queries see, block by block.
   template <typename Work>
   void for_each_key_block(std::int64_t kv_head, const Work& work) const {
-    group_.for_each_block(results_.mask->looked_at(queries_.set), [&](PositionRange range) {
-      const Doubles k = values_.input(InputTensor::k, {range}, {kv_head, 1}, results_.dim_qk).front();
-      const Doubles v = values_.input(InputTensor::v, {range}, {kv_head, 1}, results_.dim_v).front();
-      const std::vector<std::int64_t> positions = single_positions(std::span{&range, 1});
+    group_.for_each_block(results_.mask->looked_at(queries_.set), [&](const PositionSet& block) {
+      const Doubles k = values_.input(InputTensor::k, block, {kv_head, 1}, results_.dim_qk).front();
+      const Doubles v = values_.input(InputTensor::v, block, {kv_head, 1}, results_.dim_v).front();
+      const std::vector<std::int64_t> positions = single_positions(block);
       work(ReferenceKeys{positions, k.data(), v.data()});
     });
   }
@@ -180,10 +183,10 @@ class LayerVerifier {
       const Delta delta = full ? reference_delta[place].fetched(tokens_seeing_keys_, results_.rows)
                                : values_.delta(head, tokens_seeing_keys_);
       std::int64_t row = 0;
-      group_.for_each_block(tokens_seeing_keys_.needed(), [&](PositionRange range) {
-        const Doubles q = values_.input(InputTensor::q, {range}, {head, 1}, results_.dim_qk).front();
-        const Doubles dout = values_.input(InputTensor::dout, {range}, {head, 1}, results_.dim_v).front();
-        const std::vector<std::int64_t> positions = single_positions(std::span{&range, 1});
+      group_.for_each_block(tokens_seeing_keys_.needed(), [&](const PositionSet& block) {
+        const Doubles q = values_.input(InputTensor::q, block, {head, 1}, results_.dim_qk).front();
+        const Doubles dout = values_.input(InputTensor::dout, block, {head, 1}, results_.dim_v).front();
+        const std::vector<std::int64_t> positions = single_positions(block);
         fold_reference_gradient(
             reference_head(head), {positions, q.data()},
             {dout.data(), lse.data() + row, delta.sums.data() + row, delta.magnitudes.data() + row},
@@ -192,7 +195,7 @@ class LayerVerifier {
              .dk_magnitude = dk_magnitude.data(),
              .dv = dv.data(),
              .dv_magnitude = dv_magnitude.data()});
-        row += range.size();
+        row += std::ssize(positions);
       });
     }
     const std::int64_t local_head = kv_head - results_.kv_heads.first;
@@ -212,12 +215,12 @@ class LayerVerifier {
 
   void compare_with_stored_out() {
     const std::int64_t heads = results_.query_heads.count;
-    group_.for_each_block(results_.rows, [&](PositionRange range) {
-      TensorView stored{nullptr, DataType::fp32, range.size(), heads, results_.dim_v};
+    group_.for_each_block(results_.rows, [&](const PositionSet& block) {
+      TensorView stored{nullptr, DataType::fp32, count_of(block), heads, results_.dim_v};
       std::vector<std::byte> bytes(static_cast<std::size_t>(stored.bytes()));
       stored.data = bytes.data();
-      input_.fill(InputTensor::out, {range}, results_.query_heads.first, results_.layer, stored);
-      const SelectedRows rows = rows_within(results_.rows, range);
+      input_.fill(InputTensor::out, block, results_.query_heads.first, results_.layer, stored);
+      const SelectedRows rows = rows_within(results_.rows, block);
       for (std::int64_t head = 0; head < heads; ++head) {
         errors_.compare(VerifiedTensor::stored_out, results_.out, head, rows, head_in_fp64(stored, head), {});
       }

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "src/job/lockstep.hpp"
 #include "src/job/verification.hpp"
 #include "tests/job/verified_group.hpp"
 
@@ -157,6 +158,23 @@ TEST_F(LongSequence, RanksMeetAfterEachBlockAndSayLittle) {
   static_cast<void>(verify_sample());
   EXPECT_LT(largest_message_, length / 2);
   EXPECT_LE(most_between_gathers_, 2 * 1024 + 64);
+}
+
+/// Ranks meet as often for a shard of single rows as for one range of as many.
+TEST(Lockstep, BlocksAreOfRowsWhateverTheirRanges) {
+  PositionSet stripes;
+  for (std::int64_t row = 0; row < 3000; ++row) {
+    stripes.push_back({4 * row, 4 * row + 1});
+  }
+  const std::vector<PositionSet> blocks = Lockstep::blocks_of(stripes);
+  ASSERT_EQ(blocks.size(), 3);
+  PositionSet together;
+  for (const PositionSet& block : blocks) {
+    EXPECT_LE(count_of(block), 1024);
+    together.insert(together.end(), block.begin(), block.end());
+  }
+  EXPECT_EQ(together, stripes);
+  EXPECT_TRUE(Lockstep::blocks_of({}).empty());
 }
 
 }  // namespace
