@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "src/job/mask_options.hpp"
 #include "src/job/option_table.hpp"
 
 namespace hcp {
@@ -77,7 +78,8 @@ std::string read_deck(const std::string& deck) {
   return text.str();
 }
 
-void apply_deck(JobConfig& config, const std::string& deck) {
+/// @param overruled  options that are read and forgotten
+void apply_deck(JobConfig& config, const std::string& deck, const std::set<std::string>& overruled) {
   const std::string text = read_deck(deck);
   std::vector<po::option> options;
   try {
@@ -98,7 +100,9 @@ void apply_deck(JobConfig& config, const std::string& deck) {
       throw std::invalid_argument{place + ": " + name + " is given twice"};
     }
     const std::string value = given.value.empty() ? "" : given.value.front();
-    set_option(config, *option, value, place + ": " + name + " = " + value);
+    JobConfig forgotten;
+    set_option(overruled.contains(name) ? forgotten : config, *option, value,
+               place + ": " + name + " = " + value);
   }
 }
 
@@ -126,6 +130,26 @@ void apply_option(JobConfig& config, const po::option& given) {
                                 "; if it is the deck, put it first: hcp run " + *deck + " --" + option.name +
                                 " ..."};
   }
+}
+
+/// Options of a deck that mean nothing under the mask or the partition that the command line chose.
+std::set<std::string> overruled_by(const std::vector<po::option>& command_line) {
+  std::set<std::string> overruled;
+  for (const po::option& given : command_line) {
+    JobConfig chosen;
+    if (given.string_key == "attention-mask-type") {
+      apply_option(chosen, given);
+      for (const std::string& name : options_of_other_masks(chosen.attention_mask_type)) {
+        overruled.insert(name);
+      }
+    } else if (given.string_key == "cp-partition") {
+      apply_option(chosen, given);
+      if (chosen.cp_partition != Partition::striped) {
+        overruled.insert("stripe-size");
+      }
+    }
+  }
+  return overruled;
 }
 
 std::vector<po::option> split_words(const std::vector<std::string>& words) {
@@ -186,7 +210,7 @@ JobConfig parse_job_config(const std::vector<std::string>& arguments) {
     config.deck = word;
   }
   if (!config.deck.empty()) {
-    apply_deck(config, config.deck);
+    apply_deck(config, config.deck, overruled_by(options));
   }
   std::set<std::string> seen;
   for (const po::option& given : options) {

@@ -73,6 +73,11 @@ void check_measurement(const JobConfig& config) {
         "--verify " + std::string{name_in(verify_mode_names, config.verify)} + " needs the whole job, but " +
         (config.comm_only ? "--comm-only" : "--compute-only") + " leaves out half of it; use --verify off"};
   }
+  if (config.return_max_logit && (config.comm_only || config.compute_only)) {
+    throw std::invalid_argument{std::string{"--return-max-logit needs the whole job, but "} +
+                                (config.comm_only ? "--comm-only" : "--compute-only") +
+                                " leaves out half of it; leave one of them out"};
+  }
   if (config.qkv && config.micro_batch_size != 1) {
     throw std::invalid_argument{"--micro-batch-size " + std::to_string(config.micro_batch_size) +
                                 ": an input file (--qkv) is one row; leave the option out"};

@@ -34,6 +34,10 @@ bool contains(const std::vector<MaskType>& types, MaskType type) {
   return std::ranges::find(types, type) != types.end();
 }
 
+bool takes(const MaskOption& option, MaskType type) {
+  return contains(option.needed_by, type) || contains(option.optional_for, type);
+}
+
 std::string joined_names(const std::vector<MaskType>& first, const std::vector<MaskType>& second) {
   std::vector<std::string> names;
   for (const auto* types : {&first, &second}) {
@@ -50,16 +54,6 @@ std::string chosen_mask(const JobConfig& config) {
 }
 
 constexpr std::size_t most_shown = 8;
-
-void check_window(const JobConfig& config) {
-  const bool causal = config.attention_mask_type == MaskType::causal ||
-                      config.attention_mask_type == MaskType::causal_bottom_right;
-  if (config.window_size && causal && config.window_size->right > 0) {
-    throw std::invalid_argument{"--window-size " + std::to_string(config.window_size->left) + "," +
-                                std::to_string(config.window_size->right) + ": " + chosen_mask(config) +
-                                " shows no key after a query's own place; RIGHT has to be 0 or -1"};
-  }
-}
 
 void check_one_per_document(const char* option, const Lengths& values, const ProblemShape& shape) {
   if (!values.empty() && values.size() != shape.doc_lengths.size()) {
@@ -118,20 +112,28 @@ AttentionMask make_mask(const JobConfig& config, const ProblemShape& shape) {
 
 void check_mask_options(const JobConfig& config) {
   const MaskType type = config.attention_mask_type;
-  for (const auto& [name, needed_by, optional_for] : mask_options()) {
-    const Option& option = *find_option(name);
+  for (const MaskOption& of_masks : mask_options()) {
+    const Option& option = *find_option(of_masks.name);
     const std::optional<std::string> value = option.get(config);
-    const bool needed = contains(needed_by, type);
-    if (needed && !value) {
-      throw std::invalid_argument{chosen_mask(config) + " needs --" + name + " " + option.value_name};
+    if (!value && contains(of_masks.needed_by, type)) {
+      throw std::invalid_argument{chosen_mask(config) + " needs --" + option.name + " " + option.value_name};
     }
-    if (value && !needed && !contains(optional_for, type)) {
-      throw std::invalid_argument{std::string{"--"} + name + " " + shortened_list(*value, most_shown) +
+    if (value && !takes(of_masks, type)) {
+      throw std::invalid_argument{"--" + option.name + " " + shortened_list(*value, most_shown) +
                                   " does not belong to " + chosen_mask(config) + "; leave it out, or take " +
-                                  joined_names(needed_by, optional_for)};
+                                  joined_names(of_masks.needed_by, of_masks.optional_for)};
     }
   }
-  check_window(config);
+}
+
+std::vector<std::string> options_of_other_masks(MaskType type) {
+  std::vector<std::string> names;
+  for (const MaskOption& option : mask_options()) {
+    if (!takes(option, type)) {
+      names.emplace_back(option.name);
+    }
+  }
+  return names;
 }
 
 void check_mask_shape(const JobConfig& config, const ProblemShape& shape) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "kernels/attention_mask.hpp"
 #include "src/job/job_config.hpp"
@@ -9,9 +10,12 @@
 
 namespace hcp {
 
-/// @throws std::invalid_argument for an option that the chosen mask needs and that was not given, one that
-/// was given and belongs to other masks, or a window that a causal mask cannot have
+/// @throws std::invalid_argument for an option that the chosen mask needs and that was not given, or one that
+/// was given and belongs to other masks
 void check_mask_options(const JobConfig& config);
+
+/// Names of options that mean nothing under this mask.
+[[nodiscard]] std::vector<std::string> options_of_other_masks(MaskType type);
 
 /// @throws std::invalid_argument if the mask is one of tokens with themselves but the keys are others, or if
 /// an option has not one value for each document of a row

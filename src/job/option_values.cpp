@@ -66,8 +66,10 @@ float parse_positive_number(std::string_view text) {
 double parse_probability(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value <= 1 - 0x1p-16)) {
-    throw std::invalid_argument{quoted(text) + " is not a probability from 0 to 1 - 2^-16"};
+  if (error != std::errc{} || end != text.data() + text.size() ||
+      !(value == 0 || (value >= 0x1p-16 && value <= 1 - 0x1p-16))) {
+    throw std::invalid_argument{quoted(text) +
+                                " is not a probability that is drawn: 0, or from 2^-16 to 1 - 2^-16"};
   }
   return value;
 }

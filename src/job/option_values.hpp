@@ -28,7 +28,7 @@ namespace hcp {
 /// A number above zero that a float holds, also after rounding to it.
 [[nodiscard]] float parse_positive_number(std::string_view text);
 
-/// The probability of what may not be all: 0 to 1 - 2^-16.
+/// A probability that is drawn in steps of 2^-16, of what may not be all: 0, or 2^-16 to 1 - 2^-16.
 [[nodiscard]] double parse_probability(std::string_view text);
 
 /// "true" or "false".

@@ -176,7 +176,7 @@ std::vector<std::string> max_logit_lines(const JobConfig& config, const JobPlan&
                                          const HierarchicalCommunicators& communicators,
                                          const CellRun& cell) {
   std::vector<std::string> lines;
-  for (int layer = 0; layer < plan.layers() && config.return_max_logit && !config.comm_only; ++layer) {
+  for (int layer = 0; layer < plan.layers() && config.return_max_logit; ++layer) {
     std::vector<double> of_model(static_cast<std::size_t>(plan.shape().query_heads),
                                  -std::numeric_limits<double>::infinity());
     std::ranges::copy(cell.softmax(layer).max_logits,

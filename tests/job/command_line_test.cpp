@@ -154,6 +154,29 @@ TEST(ParseJobConfig, DeckIsReadAndTheCommandLineWins) {
   EXPECT_EQ(run_config({"--seq-length", "128", "--seed", "1", deck.path()}).warmup, 5);
 }
 
+TEST(ParseJobConfig, AnotherMaskOrPartitionLeavesTheParametersOfTheDecksOneBehind) {
+  const Deck deck{
+      "attention-mask-type = causal\n"
+      "window-size = 255,0\n"
+      "cp-partition = striped\n"
+      "stripe-size = 4\n"};
+  const JobConfig without =
+      run_config({deck.path(), "--attention-mask-type", "no_mask", "--cp-partition", "zigzag"});
+  EXPECT_FALSE(without.window_size);
+  EXPECT_FALSE(without.stripe_size);
+  const JobConfig with =
+      run_config({deck.path(), "--attention-mask-type", "sliding_window", "--cp-partition", "striped"});
+  EXPECT_EQ(with.window_size->left, 255);
+  EXPECT_EQ(with.stripe_size, 4);
+  // What the command line gives itself is not forgotten.
+  EXPECT_TRUE(
+      run_config({deck.path(), "--attention-mask-type", "no_mask", "--window-size", "3,0"}).window_size);
+  // And a wrong value of the deck is still one.
+  const Deck wrong{"window-size = wide\n"};
+  EXPECT_THAT(run_refusal({wrong.path(), "--attention-mask-type", "no_mask"}),
+              HasSubstr(":1: window-size = wide"));
+}
+
 TEST(ParseJobConfig, SwallowedDeckIsNamed) {
   for (const char* option : {"--doc-lengths", "--hierarchical-context-parallel-sizes"}) {
     EXPECT_THAT(run_refusal({option, "3", "4", "inputs/x.cfg"}),
@@ -254,7 +277,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{{"--kv-seq-length", "0"}, "at least 1"},
         BadValue{{"--kv-doc-lengths", "4,-1"}, "'-1' is too small"},
         BadValue{{"--softmax-type", "off_by_one"}, "vanilla, off-by-one, learnable"},
-        BadValue{{"--attention-dropout", "1"}, "'1' is not a probability from 0 to 1 - 2^-16"},
+        BadValue{{"--attention-dropout", "1"},
+                 "'1' is not a probability that is drawn: 0, or from 2^-16 to 1 - 2^-16"},
+        BadValue{{"--attention-dropout", "1e-6"}, "'1e-6' is not a probability that is drawn"},
         BadValue{{"--attention-dropout", "-0.1"}, "not a probability"},
         BadValue{{"--attention-dropout", "nan"}, "not a probability"},
         BadValue{{"--attention-dropout", "10%"}, "not a probability"},

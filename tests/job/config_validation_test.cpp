@@ -137,6 +137,8 @@ TEST(Validate, MeasurementsThatExcludeEachOther) {
   EXPECT_THAT(refusal_on(1, {"--comm-only", "--verify", "full"}), HasSubstr("--verify full"));
   EXPECT_NO_THROW(validate(small_config({"--comm-only", "--verify", "off"}), 1));
   EXPECT_NO_THROW(validate(small_config({"--compute-only"}), 1));
+  EXPECT_THAT(refusal_on(1, {"--compute-only", "--return-max-logit"}),
+              HasSubstr("--return-max-logit needs the whole job, but --compute-only"));
   EXPECT_THAT(refusal_on(1, {"--qkv", "x.h5", "--micro-batch-size", "2"}), HasSubstr("--micro-batch-size 2"));
 }
 
