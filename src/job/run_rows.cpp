@@ -5,7 +5,6 @@
 #include <chrono>
 #include <ctime>
 #include <string_view>
-#include <tuple>
 
 #include "src/job/build_info.hpp"
 #include "src/job/option_table.hpp"
@@ -45,11 +44,15 @@ std::string relevant_environment() {
 /// Values of a list that fit the column of options with all the others.
 constexpr std::size_t most_listed = 64;
 
+bool is_shortened(const std::string& option, const std::string& value) {
+  return find_option(option)->kind == OptionKind::list && shortened_list(value, most_listed) != value;
+}
+
 /// Every option as JSON, long lists shortened.
 std::string options_json(const JobConfig& config) {
   NamedTexts options = describe(config);
   for (auto& [name, value] : options) {
-    if (find_option(name)->kind == OptionKind::list) {
+    if (is_shortened(name, value)) {
       value = shortened_list(value, most_listed);
     }
   }
@@ -107,13 +110,10 @@ TraceFile create_trace(const JobConfig& config, const std::string& path) {
   provenance.emplace_back("host", this_host().host_name);
   provenance.emplace_back("start_time", utc_now());
   provenance.emplace_back("environment", relevant_environment());
-  for (const auto& [attribute, option, lengths] :
-       {std::tuple{"doc_lengths", "doc-lengths", &config.doc_lengths},
-        {"kv_doc_lengths", "kv-doc-lengths", &config.kv_doc_lengths},
-        {"doc_valid_lengths", "doc-valid-lengths", &config.doc_valid_lengths},
-        {"prefix_lengths", "prefix-lengths", &config.prefix_lengths}}) {
-    if (lengths->size() > most_listed) {
-      provenance.emplace_back(attribute, find_option(option)->get(config).value());
+  for (auto& [name, value] : describe(config)) {
+    if (is_shortened(name, value)) {
+      std::ranges::replace(name, '-', '_');
+      provenance.emplace_back(name, value);
     }
   }
   return TraceFile::create(path, provenance);

@@ -9,8 +9,8 @@
 
 namespace hcp {
 
-/// Creates the trace file with the provenance of the run; with all document lengths, where cell_row has only
-/// the first ones. On rank 0 only.
+/// Creates the trace file with the provenance of the run; with the whole of every list of
+/// which cell_row has only the first values. On rank 0 only.
 /// @throws std::invalid_argument if the file exists or cannot be created there
 [[nodiscard]] TraceFile create_trace(const JobConfig& config, const std::string& path);
 
