@@ -72,16 +72,6 @@ std::string_view name_of(Partition partition) {
   return "?";
 }
 
-Partition partition_from_name(std::string_view name) {
-  for (const Partition partition : all_partitions) {
-    if (name == name_of(partition)) {
-      return partition;
-    }
-  }
-  throw std::invalid_argument{"partition \"" + std::string{name} +
-                              "\"; it must be zigzag, contiguous, striped or balanced"};
-}
-
 SequencePartition::SequencePartition(Partition partition, std::span<const std::int64_t> document_lengths,
                                      int shards, const PartitionOptions& options) {
   const std::int64_t tokens = checked_token_count(document_lengths);

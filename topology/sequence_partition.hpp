@@ -48,9 +48,6 @@ struct PartitionOptions {
 /// "zigzag", "contiguous", "striped", "balanced".
 [[nodiscard]] std::string_view name_of(Partition partition);
 
-/// @throws std::invalid_argument that lists the names
-[[nodiscard]] Partition partition_from_name(std::string_view name);
-
 /// Global tokens [begin, end), counted over all documents.
 struct TokenRange {
   std::int64_t begin = 0;

@@ -21,6 +21,10 @@ std::string describe_partition(const JobConfig& config) {
   if (config.cp_partition == Partition::striped) {
     text += ", stripe size " + std::to_string(config.stripe_size.value_or(default_stripe_size));
   }
+  if (config.cp_partition == Partition::balanced &&
+      (config.kv_seq_length || !config.kv_doc_lengths.empty())) {
+    text += " of queries, contiguous of keys";
+  }
   return text;
 }
 

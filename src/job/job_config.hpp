@@ -111,7 +111,7 @@ struct JobConfig {
   double attention_dropout = 0;     ///< probability
   DataType dtype = DataType::fp32;  ///< of q, k, v, out and their gradients in memory
   std::optional<std::string> qkv;   ///< HDF5 file with the input; empty: synthetic values
-  std::uint64_t seed = 0;           ///< of the synthetic values
+  std::uint64_t seed = 0;           ///< of the synthetic values, the sinks and dropout
 
   // The mask
   MaskType attention_mask_type = MaskType::no_mask;

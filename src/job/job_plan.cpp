@@ -91,9 +91,8 @@ JobPlan::JobPlan(const JobConfig& config, const ProblemShape& shape, const NodeL
     }
   }
   shards_ = deal(partition_of_queries(config, shape_, mask_, sizes.cp), schemes_);
-  kv_shards_ = shape_.kv_doc_lengths == shape_.doc_lengths
-                   ? shards_
-                   : deal(partition_of_other_keys(config, shape_, sizes.cp), schemes_);
+  kv_shards_ = shape_.is_self_attention() ? shards_
+                                          : deal(partition_of_other_keys(config, shape_, sizes.cp), schemes_);
   for (const ResolvedScheme& scheme : schemes_) {
     geometries_.push_back({.levels = scheme.effective.levels,
                            .shards = shards_,

@@ -1,5 +1,8 @@
 #include "src/job/option_table.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "src/exchange/nearest_name.hpp"
 #include "src/job/option_kinds.hpp"
 
@@ -32,13 +35,12 @@ Option cp_comm_type_option() {
 }
 
 Option cp_partition_option() {
+  ChoiceNames<Partition, all_partitions.size()> names;
+  std::ranges::transform(all_partitions, names.begin(), [](Partition partition) {
+    return std::pair{name_of(partition), partition};
+  });
   return choice_option(
-      "cp-partition",
-      ChoiceNames<Partition, 4>{{{"zigzag", Partition::zigzag},
-                                 {"contiguous", Partition::contiguous},
-                                 {"striped", Partition::striped},
-                                 {"balanced", Partition::balanced}}},
-      &JobConfig::cp_partition,
+      "cp-partition", names, &JobConfig::cp_partition,
       "how tokens are dealt to ranks: two chunks per document, which balances causal masks; one run of all "
       "tokens; stripes in turn; or whole short documents and pieces of long ones by the keys that they see "
       "(default zigzag)");
@@ -151,7 +153,8 @@ OptionGroup problem_options() {
        file_option("qkv", &JobConfig::qkv,
                    "HDF5 file with q, k, v [tokens, heads, channels] and optionally doc_lengths, "
                    "kv_doc_lengths, out, dout; it says the sizes above (default synthetic values)"),
-       number_option("seed", 0, &JobConfig::seed, "of the synthetic values (default 0)")}};
+       number_option("seed", 0, &JobConfig::seed,
+                     "of the synthetic values, the sinks and dropout (default 0)")}};
 }
 
 OptionGroup mask_options() {

@@ -36,7 +36,7 @@ struct Column {
 /// One configuration.
 struct CellRow {
   std::int32_t cell = 0;
-  std::int64_t tokens = 0;    ///< of the whole batch: micro-batch rows times sequence length
+  std::int64_t tokens = 0;    ///< queries of the whole batch: micro-batch rows times sequence length
   FixedString<256> scheme{};  ///< canonical, after levels of size 1 vanished; per layer joined by ";"
   FixedString<256> sizes{};   ///< ranks per level, inner first, "2,2"
   FixedString<32> mask{};
@@ -79,7 +79,7 @@ struct PlacementRow {
   std::int32_t pp = 0;
   /// In the CP group, inner first, "1,0", without levels of size 1; of different schemes joined by ";".
   FixedString<64> level_coordinates{};
-  std::int64_t tokens = 0;  ///< held by this rank
+  std::int64_t tokens = 0;  ///< queries held by this rank
 
   static constexpr const char* table = "placement";
   [[nodiscard]] static std::vector<Column> columns();

@@ -285,14 +285,5 @@ TEST(SequencePartition, RefusesWrongInput) {
   EXPECT_THAT(refusal({3}, 0), HasSubstr("number of shards = 0; it must be at least 1"));
 }
 
-TEST(PartitionNames, RoundTrip) {
-  for (const Partition partition : all_partitions) {
-    EXPECT_EQ(partition_from_name(name_of(partition)), partition);
-  }
-  EXPECT_EQ(partition_from_name("striped"), Partition::striped);
-  EXPECT_EQ(name_of(Partition::contiguous), "contiguous");
-  EXPECT_THROW(static_cast<void>(partition_from_name("zig-zag")), std::invalid_argument);
-}
-
 }  // namespace
 }  // namespace hcp
