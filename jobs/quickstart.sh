@@ -22,7 +22,14 @@ if [[ -f $root/CMakeLists.txt ]]; then
   if [[ ! -f $build/build.ninja && ! -f $build/Makefile ]]; then
     generator=()
     if command -v ninja >/dev/null; then generator=(-G Ninja); fi
-    hcp_run_shown cmake -S "$root" -B "$build" "${generator[@]}" -DHCP_BUILD_TESTS=OFF -DHCP_BUILD_BENCHMARKS=OFF
+    # The CUDA back end takes minutes to build: only where a device answers, and for that one alone.
+    cuda=(-DHCP_WITH_CUDA=OFF)
+    if command -v nvcc >/dev/null && capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null); then
+      capability=${capability%%$'\n'*}
+      cuda=(-DHCP_WITH_CUDA=AUTO -DCMAKE_CUDA_ARCHITECTURES="${capability/./}-real")
+    fi
+    hcp_run_shown cmake -S "$root" -B "$build" "${generator[@]}" -DHCP_BUILD_TESTS=OFF -DHCP_BUILD_BENCHMARKS=OFF \
+      "${cuda[@]}"
   fi
   hcp_run_shown cmake --build "$build" --target hcp --parallel "$(nproc)"
   hcp=build/src/hcp

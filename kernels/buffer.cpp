@@ -56,7 +56,7 @@ std::byte* allocate_at_huge_page(std::size_t bytes) {
   return data;
 }
 
-std::byte* allocate(std::size_t bytes) {
+std::byte* allocate_on_host(std::size_t bytes) {
   // Only speed depends on the answer: a libc that declines allocates all the same.
   [[maybe_unused]] static const bool kept = keep_freed_blocks();
   if (bytes >= least_for_huge_pages) {
@@ -69,7 +69,7 @@ std::byte* allocate(std::size_t bytes) {
   return static_cast<std::byte*>(data);
 }
 
-void release(std::byte* data, std::size_t bytes) {
+void release_on_host(std::byte* data, std::size_t bytes) {
   void* block = data;
   if (bytes >= least_for_huge_pages) {
     std::memcpy(&block, data - sizeof(void*), sizeof(void*));
@@ -77,7 +77,23 @@ void release(std::byte* data, std::size_t bytes) {
   std::free(block);
 }
 
+class HostMemory final : public MemorySource {
+ public:
+  [[nodiscard]] MemorySpace space() const override { return MemorySpace::host; }
+  [[nodiscard]] std::byte* allocate(std::int64_t bytes) override {
+    return allocate_on_host(static_cast<std::size_t>(bytes));
+  }
+  void release(std::byte* data, std::int64_t bytes) noexcept override {
+    release_on_host(data, static_cast<std::size_t>(bytes));
+  }
+};
+
 }  // namespace
+
+MemorySource& host_memory() {
+  static HostMemory memory;
+  return memory;
+}
 
 std::string_view name_of(MemoryCategory category) {
   constexpr std::array<std::string_view, memory_categories> names{
@@ -123,19 +139,20 @@ std::vector<MemoryLedger::Change> MemoryLedger::take_changes() {
   return std::exchange(changes_, {});
 }
 
-Buffer::Buffer(MemoryLedger& ledger, MemoryCategory category, std::int64_t bytes)
-    : ledger_{&ledger}, category_{category}, bytes_{bytes} {
+Buffer::Buffer(MemoryLedger& ledger, MemoryCategory category, std::int64_t bytes, MemorySource& source)
+    : ledger_{&ledger}, source_{&source}, category_{category}, bytes_{bytes} {
   if (bytes < 0) {
     throw std::logic_error{"a buffer of " + std::to_string(bytes) + " B"};
   }
   if (bytes > 0) {
-    data_ = allocate(static_cast<std::size_t>(bytes));
+    data_ = source.allocate(bytes);
     ledger.add(category, bytes);
   }
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
     : ledger_{other.ledger_},
+      source_{other.source_},
       category_{other.category_},
       data_{std::exchange(other.data_, nullptr)},
       bytes_{std::exchange(other.bytes_, 0)} {}
@@ -144,6 +161,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   // By way of a temporary, so that the old memory leaves the ledger here and not when `other` dies.
   Buffer taken{std::move(other)};
   std::swap(ledger_, taken.ledger_);
+  std::swap(source_, taken.source_);
   std::swap(category_, taken.category_);
   std::swap(data_, taken.data_);
   std::swap(bytes_, taken.bytes_);
@@ -153,7 +171,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 Buffer::~Buffer() {
   if (data_ != nullptr) {
     ledger_->remove(category_, bytes_);
-    release(data_, static_cast<std::size_t>(bytes_));
+    source_->release(data_, bytes_);
   }
 }
 

@@ -53,13 +53,27 @@ class MemoryLedger {
   std::vector<Change> changes_;
 };
 
-/// Owns `bytes` of uninitialised host memory, aligned to 64 bytes, booked in a ledger while it lives.
-/// Move-only.
+/// Where buffers of one memory space come from. Used by one thread.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  [[nodiscard]] virtual MemorySpace space() const = 0;
+  /// `bytes` > 0 of uninitialised memory, aligned to 64 bytes at least.
+  /// @throws std::bad_alloc
+  [[nodiscard]] virtual std::byte* allocate(std::int64_t bytes) = 0;
+  /// Takes back what allocate gave for as many bytes.
+  virtual void release(std::byte* data, std::int64_t bytes) noexcept = 0;
+};
+
+[[nodiscard]] MemorySource& host_memory();
+
+/// Owns `bytes` of uninitialised memory, aligned to 64 bytes, booked in a ledger while it lives. Move-only.
 class Buffer {
  public:
   Buffer() = default;
-  /// @throws std::bad_alloc; `ledger` must outlive the buffer
-  Buffer(MemoryLedger& ledger, MemoryCategory category, std::int64_t bytes);
+  /// @throws std::bad_alloc; `ledger` and `source` must outlive the buffer
+  Buffer(MemoryLedger& ledger, MemoryCategory category, std::int64_t bytes,
+         MemorySource& source = host_memory());
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
@@ -69,6 +83,7 @@ class Buffer {
 
  private:
   MemoryLedger* ledger_ = nullptr;
+  MemorySource* source_ = nullptr;
   MemoryCategory category_ = MemoryCategory::qkv;
   std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
-#include <stdexcept>
-#include <string>
+
+#include "kernels/block_checks.hpp"
 
 namespace hcp {
 namespace {
@@ -48,9 +48,7 @@ float dot(const float* a, const float* b, std::int64_t count) {
 }  // namespace
 
 void row_dot_host(ConstTensorView out, ConstTensorView dout, float* delta) {
-  if (out.rows != dout.rows || out.heads != dout.heads || out.dim != dout.dim) {
-    throw std::invalid_argument{"row_dot: out and dout differ in shape"};
-  }
+  check_row_dot(out, dout);
   Chunk left;
   Chunk right;
   for (std::int64_t row = 0; row < out.rows * out.heads; ++row) {
@@ -121,10 +119,7 @@ void copy_rows_host(const BasicRowTable<const std::byte>& source, const BasicRow
 
 void add_rows_host(const BasicRowTable<const std::byte>& source, const BasicRowTable<std::byte>& target,
                    std::int64_t rows, std::int64_t elements) {
-  if (target.type != DataType::fp32) {
-    throw std::invalid_argument{"add_rows: the target is " + std::string{name_of(target.type)} +
-                                "; sums are kept in fp32"};
-  }
+  check_add_rows(target);
   Chunk addend;
   for (std::int64_t row = 0; row < rows; ++row) {
     for_each_chunk(elements, [&](std::int64_t first, std::int64_t count) {

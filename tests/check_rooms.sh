@@ -11,7 +11,7 @@ libraries=(
   'hwloc  hwloc(\.h|/.*)                   topology/'
   'HDF5   (hdf5.*|H5.*)\.h                 src/trace/|src/job/input[a-z_]*\.cpp'
   'Boost  boost/.*                         src/job/command_line\.cpp'
-  'CUDA   (cuda|cublas|cudnn|nvml).*       kernels/(cuda/|buffer\.cpp|stopwatch\.cpp)|src/comm/(nccl|staged)_transport\.cpp'
+  'CUDA   (cuda|cublas|cudnn|nvml|nvtx).*  kernels/(cuda/|buffer\.cpp|stopwatch\.cpp)|src/comm/(nccl|staged)_transport\.cpp'
   'NCCL   nccl.*\.h                        src/comm/nccl_transport\.cpp'
 )
 
@@ -87,7 +87,7 @@ self_test() {
   local violation=(
     'kernels/x.cpp|#include <mpi.h>' 'src/attention/x.hpp|  #  include "mpi.h"' 'src/job/x.cpp|#include <mpi-ext.h>'
     'src/job/run_job.cpp|#include <hdf5.h>' 'src/plan/x.cpp|#include <H5Cpp.h>' 'src/main.cpp|#include <boost/any.hpp>'
-    'src/comm/x.cpp|#include <hwloc/helper.h>' 'src/attention/x.cpp|#include <cuda_runtime.h>'
+    'src/comm/x.cpp|#include <hwloc/helper.h>' 'src/attention/x.cpp|#include <cuda_runtime.h>' 'src/job/x.cpp|#include <nvtx3/nvToolsExt.h>'
     'kernels/cuda/x.cu|#include <nccl.h>' 'kernels/x.hpp|#include "topology/rank_grid.hpp"'
     'topology/x.hpp|#include "kernels/tensor.hpp"' 'src/comm/x.hpp|#include "src/exchange/scheme.hpp"'
     'src/exchange/x.cpp|#include "src/attention/a.hpp"' 'src/attention/x.cpp|#include "src/job/a.hpp"'

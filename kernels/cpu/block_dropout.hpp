@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "kernels/cpu/tile_functions.hpp"
-#include "kernels/dropout.hpp"
+#include "kernels/dropout_tables.hpp"
 #include "kernels/position_ranges.hpp"
 
 namespace hcp {
 
-/// A table of queries and one of streams: so that the price of a head is one stream per document.
 class BlockDropout {
  public:
   /// @param heads       query heads of the block
@@ -23,9 +22,7 @@ class BlockDropout {
   [[nodiscard]] RowsDropout of(std::int64_t first_row, std::int64_t head) const;
 
  private:
-  std::vector<DropoutQuery> queries_;
-  std::vector<DropoutStream> streams_;  ///< [heads, documents]
-  std::int64_t documents_ = 0;
+  DropoutTables tables_;
   std::vector<KeyStretch> stretches_;
   std::int32_t threshold_;
   float scale_;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/attention_kernel.hpp"
-#include "kernels/cpu/block_checks.hpp"
+#include "kernels/block_checks.hpp"
 #include "kernels/cpu/block_dropout.hpp"
 #include "kernels/cpu/cpu_isa.hpp"
 #include "kernels/cpu/row_functions.hpp"

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "kernels/block_checks.hpp"
 #include "kernels/cpu/cpu_isa.hpp"
 
 namespace hcp {
@@ -177,9 +177,7 @@ void RowOperations::finish_forward(const RunningOutput& running, std::int64_t ro
 }
 
 void RowOperations::row_dot(const ConstTensorView& out, const ConstTensorView& dout, float* delta) const {
-  if (out.rows != dout.rows || out.heads != dout.heads || out.dim != dout.dim) {
-    throw std::invalid_argument{"row_dot: out and dout differ in shape"};
-  }
+  check_row_dot(out, dout);
   for_shares(threads_, out.bytes() + dout.bytes(), out.rows * out.heads,
              [&](std::int64_t first, std::int64_t count) {
                functions_.dot(from_element(heads_of(out), first * out.dim),
@@ -200,10 +198,7 @@ void RowOperations::copy_rows(const BasicRowTable<const std::byte>& source,
 void RowOperations::add_rows(const BasicRowTable<const std::byte>& source,
                              const BasicRowTable<std::byte>& target, std::int64_t rows,
                              std::int64_t elements) const {
-  if (target.type != DataType::fp32) {
-    throw std::invalid_argument{"add_rows: the target is " + std::string{name_of(target.type)} +
-                                "; sums are kept in fp32"};
-  }
+  check_add_rows(target);
   for_parts(threads_, source, target, rows, elements, functions_.add);
 }
 

@@ -14,14 +14,14 @@
 
 #include "kernels/data_type.hpp"
 #include "kernels/dropout.hpp"
+#include "kernels/query_rows.hpp"
 
 namespace hcp {
 
 /// 96 is a multiple of every register tile and panel. Backward with 192 keys is as fast; fewer keys leave
 /// more chunks to share out over threads.
-inline constexpr int tile_rows = 96;      ///< query rows of a tile, at most
-inline constexpr int tile_keys = 96;      ///< keys of a tile, at most; a chunk is several of them
-inline constexpr int max_head_dim = 256;  ///< head dims are multiples of 8 up to this
+inline constexpr int tile_rows = 96;  ///< query rows of a tile, at most
+inline constexpr int tile_keys = 96;  ///< keys of a tile, at most; a chunk is several of them
 
 /// Rows of one head of a [rows, heads, dim] tensor: row r begins `r * stride` elements after `data`.
 struct HeadRows {
@@ -34,13 +34,6 @@ struct HeadRows {
 struct HeadSums {
   float* data = nullptr;
   std::int64_t stride = 0;
-};
-
-/// The two intervals [begin, end) of key rows of the block that one query row sees; empty ones are {0, 0},
-/// and an empty first one has an empty second one.
-struct RowKeys {
-  std::int32_t begin[2];
-  std::int32_t end[2];
 };
 
 /// Key rows [begin, end) of the block that a query tile sees of one key tile, that is of one of
@@ -58,13 +51,6 @@ struct KeyChunk {
   HeadRows v;
   int dim_qk = 0;
   int dim_v = 0;
-};
-
-/// A query row as dropout sees it.
-struct DropoutQuery {
-  std::uint32_t place = 0;      ///< of the query in its document
-  std::uint32_t first_key = 0;  ///< global position of the first key of its document, modulo 2^32
-  std::uint32_t document = 0;   ///< among those of the block
 };
 
 /// Key rows of the block from `begin` to the next stretch, whose global positions follow each other.

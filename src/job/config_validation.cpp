@@ -48,13 +48,7 @@ void check_partition(const JobConfig& config) {
   }
 }
 
-void check_back_end(const JobConfig& config, int cp_size) {
-  const bool cuda = config.backend == BackendChoice::cuda || config.attention_kernel == KernelChoice::cuda;
-  if (cuda) {
-    throw std::invalid_argument{
-        std::string{config.backend == BackendChoice::cuda ? "--backend" : "--attention-kernel"} +
-        " cuda: this build has no CUDA back end; use cpu"};
-  }
+void check_kernel(const JobConfig& config, int cp_size) {
   if (config.attention_kernel == KernelChoice::reference && cp_size > 1) {
     throw std::invalid_argument{
         "--attention-kernel reference knows no context parallelism, but the "
@@ -121,7 +115,7 @@ void validate(const JobConfig& config, int world_size) {
   const int cp_size = grid_sizes(config, world_size).cp;
   check_schemes(config, cp_size);
   check_partition(config);
-  check_back_end(config, cp_size);
+  check_kernel(config, cp_size);
   check_measurement(config);
   check_mask_options(config);
   if (!config.qkv) {

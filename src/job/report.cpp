@@ -119,7 +119,8 @@ RunFacts run_facts(const JobConfig& config, const JobPlan& plan,
                    const RunRecord& record, const std::string& trace) {
   const std::string& node = plan.layout().node_names.at(static_cast<std::size_t>(record.rank().node));
   const bool reference = config.attention_kernel == KernelChoice::reference;
-  return {.kernel = reference ? "reference (fp64)" : "cpu (" + std::string{cpu_isa_name()} + ")",
+  return {.back_end = rank.back_end,
+          .kernel = reference ? "reference (fp64)" : "cpu (" + std::string{cpu_isa_name()} + ")",
           .threads = rank.threads,
           .peak_flops = rank.peak_flops,
           .flops = record.cell().flops,
@@ -150,6 +151,7 @@ void print_header(std::ostream& out, const JobConfig& config, const JobPlan& pla
   out << "# mask: " << describe_mask(config) << "; softmax scale " << number("%.6g", shape.softmax_scale())
       << ", " << name_in(softmax_type_names, config.softmax_type) << ", dropout "
       << number("%.6g", config.attention_dropout) << "\n";
+  out << "# back end: " << facts.back_end << "\n";
   out << "# kernel: " << facts.kernel << ", " << facts.threads << " threads per rank, peak "
       << number("%.1f", facts.peak_flops * 1e-9) << " GFLOP/s per rank (measured)\n";
   out << "# overlap: "

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/peak.hpp"
 #include "src/job/agreement.hpp"
+#include "src/job/back_end.hpp"
 #include "src/job/config_validation.hpp"
 #include "topology/mpi_collectives.hpp"
 
@@ -67,6 +68,7 @@ int threads_per_rank(const JobConfig& config, const HostFacts& facts, const Node
 
 void check_request(const JobConfig& config, const MpiCommunicator& world, const std::string& trace_path) {
   validate(config, world.size());
+  check_back_end(config, find_devices());
   if (world.rank() == 0) {
     check_trace_path(trace_path);
   }
@@ -107,7 +109,8 @@ RankFacts rank_facts(const JobConfig& config, const NodeLayout& layout, const Mp
   const std::vector<std::string> bindings = all_gather(world, host.binding);
   return agree_on(world, [&] {
     const int threads = threads_per_rank(config, host, layout, world, bindings);
-    return RankFacts{world.rank(), host, threads, measured_peak_flops(config.dtype, threads)};
+    return RankFacts{world.rank(), host, threads, measured_peak_flops(config.dtype, threads),
+                     describe_back_end(config, find_devices())};
   });
 }
 

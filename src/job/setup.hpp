@@ -23,7 +23,7 @@ struct Input {
 };
 
 /// What can be refused without opening a file. The trace is rank 0's business alone.
-/// @throws std::invalid_argument as validate() and check_trace_path()
+/// @throws std::invalid_argument as validate(), check_back_end() and check_trace_path()
 void check_request(const JobConfig& config, const MpiCommunicator& world, const std::string& trace_path);
 
 /// Reads the sizes of an input file, or takes those of the options.
@@ -40,6 +40,7 @@ struct RankFacts {
   HostFacts host;
   int threads = 1;
   double peak_flops = 0.0;  ///< of these threads, measured
+  std::string back_end;     ///< as describe_back_end
 };
 
 /// Collective over `world`, the ranks as MPI numbered them.

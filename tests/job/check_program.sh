@@ -38,6 +38,10 @@ refused "cannot be read" missing.cfg
 refused "3 ranks are not a multiple" "${problem[@]}" --context-parallel-size 2
 refused "the product of the sizes is 4" "${problem[@]}" --hierarchical-context-parallel-sizes 2,2
 refused "knows no context parallelism" "${problem[@]}" --attention-kernel reference
+if ! { [ -e /dev/nvidia0 ] || command -v nvidia-smi > /dev/null; }; then # what it says elsewhere, back_end_test knows
+  refused "--backend cuda: no device answers: " "${problem[@]}" --backend cuda
+  refused "--attention-kernel cuda: no device answers: " "${problem[@]}" --attention-kernel cuda
+fi
 refused "nothing is overwritten" "${problem[@]}" --trace taken.h5
 refused "there is no directory nowhere" "${problem[@]}" --trace nowhere/run.h5
 [ "$(cat taken.h5)" = "somebody's results" ] || complain "an existing file was written to"
@@ -86,6 +90,7 @@ without_mpi --help
 without_mpi run --help
 without_mpi --version
 grep -q '^version: ' output || complain "no version"
+grep -qE '^CUDA: ([0-9.]+ for |none )' output || complain "no word of CUDA"
 without_mpi plan "${problem[@]}" --context-parallel-size 4 --simulate-ranks-per-node 2
 "$hcp" plan "${problem[@]}" > output 2>&1
 [ $? -eq 2 ] || complain "a plan without --context-parallel-size passed"

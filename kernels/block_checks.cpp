@@ -1,4 +1,4 @@
-#include "kernels/cpu/block_checks.hpp"
+#include "kernels/block_checks.hpp"
 
 #include <cmath>
 #include <limits>
@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/cpu/tile_functions.hpp"
 #include "kernels/data_type.hpp"
+#include "kernels/query_rows.hpp"
 
 namespace hcp {
 namespace {
@@ -102,6 +102,20 @@ void check_gradient_block(const BlockRule& rule, const GradientBlock& gradient, 
   if (dout.rows != q.rows || dout.heads != q.heads || dout.dim != kv.v.dim) {
     throw std::invalid_argument{"dout " + shape_of(dout) + " must have the rows and heads of q " +
                                 shape_of(q) + " and the head dim of v " + shape_of(kv.v)};
+  }
+}
+
+void check_row_dot(const ConstTensorView& out, const ConstTensorView& dout) {
+  if (out.rows != dout.rows || out.heads != dout.heads || out.dim != dout.dim) {
+    throw std::invalid_argument{"row_dot: out " + shape_of(out) + " and dout " + shape_of(dout) +
+                                " differ in shape"};
+  }
+}
+
+void check_add_rows(const BasicRowTable<std::byte>& target) {
+  if (target.type != DataType::fp32) {
+    throw std::invalid_argument{"add_rows: the target is " + std::string{name_of(target.type)} +
+                                "; sums are kept in fp32"};
   }
 }
 

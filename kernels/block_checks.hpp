@@ -1,4 +1,4 @@
-/// What must hold between the arguments of one block of attention.
+/// What must hold between the arguments of a kernel's calls, whatever it runs on.
 #pragma once
 
 #include "kernels/attention_kernel.hpp"
@@ -12,5 +12,11 @@ void check_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& 
 
 /// As above, and dout fits q and v.
 void check_gradient_block(const BlockRule& rule, const GradientBlock& gradient, const KvBlock& kv);
+
+/// @throws std::invalid_argument if the shapes of row_dot's out and dout disagree
+void check_row_dot(const ConstTensorView& out, const ConstTensorView& dout);
+
+/// @throws std::invalid_argument unless the target of add_rows is fp32
+void check_add_rows(const BasicRowTable<std::byte>& target);
 
 }  // namespace hcp

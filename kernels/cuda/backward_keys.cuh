@@ -1,0 +1,272 @@
+/// dk and dv on tensor cores: a block owns a tile of keys and a KV head, and walks through the query heads
+/// that share it and their tiles of queries.
+///
+/// Scores are held transposed, [keys, queries], 16 keys per warp: so P and dS go from the products that make
+/// them into the products with dout and q without leaving the registers. They are rounded to the storage
+/// type; all sums are fp32.
+/// @source Dao 2023, arXiv:2307.08691, algorithm 2
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/backward_pairs.cuh"
+#include "kernels/cuda/backward_visits.cuh"
+#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/dropout.cuh"
+#include "kernels/cuda/kernel_parameters.hpp"
+#include "kernels/cuda/mma_tile.cuh"
+#include "kernels/cuda/tile_products.cuh"
+
+namespace hcp::cuda {
+
+/// Where the sums of both do not fit into the registers, a kernel makes one of them.
+enum class KeyGradients { dk_and_dv, dk, dv };
+
+template <int dim_qk, int dim_v>
+struct BackwardKeysTile {
+  static constexpr bool one_gradient = dim_qk + dim_v > 320;
+  static constexpr int keys = dim_qk + dim_v <= 128 || one_gradient ? 64 : 128;
+  static constexpr int queries = dim_qk + dim_v <= 256 ? 64 : 32;
+  /// Scores and dP of so many at a time: more would read fragments of keys more rarely, and not fit into the
+  /// registers.
+  static constexpr int part_queries = dim_qk + dim_v > 256 && !one_gradient ? 16 : 32;
+  static constexpr int threads = keys / 16 * warp_lanes;
+  static constexpr int blocks = dim_qk + dim_v <= 128 ? 2 : 1;  ///< on a multiprocessor, at least
+};
+
+/// Shared memory of a block.
+template <int dim_qk, int dim_v, bool dropping>
+struct BackwardKeysMemory {
+  using Tile = BackwardKeysTile<dim_qk, dim_v>;
+  using Pairs = KeptPairs<Tile::queries, Tile::keys>;
+
+  struct Stage {
+    alignas(16) std::uint16_t q[Tile::queries * dim_qk];
+    alignas(16) std::uint16_t dout[Tile::queries * dim_v];
+    alignas(16) RowKeys keys[Tile::queries];
+    RowFacts facts[Tile::queries];
+    std::uint32_t seen[Tile::queries][Tile::keys / 32];  ///< as seen_word, of visits that are not full
+  };
+  alignas(128) std::uint16_t k[Tile::keys * dim_qk];
+  alignas(128) std::uint16_t v[Tile::keys * dim_v];
+  alignas(128) Stage stages[2];
+  std::uint8_t kept[dropping ? Pairs::bytes : 1];
+};
+
+/// One block. While one stage is computed with, the other one is loaded.
+template <typename Element, int dim_qk, int dim_v, bool dropping, KeyGradients gradients>
+class BackwardKeys {
+  using Tile = BackwardKeysTile<dim_qk, dim_v>;
+  using Memory = BackwardKeysMemory<dim_qk, dim_v, dropping>;
+  static constexpr bool wants_dk = gradients != KeyGradients::dv;
+  static constexpr bool wants_dv = gradients != KeyGradients::dk;
+
+ public:
+  HCP_DEVICE BackwardKeys(const BackwardParameters& parameters, std::byte* memory)
+      : p_{parameters},
+        memory_{*reinterpret_cast<Memory*>(memory)},
+        visits_{parameters.shape, parameters.schedule, Tile::queries} {}
+
+  HCP_DEVICE void run() {
+    if (visits_.done()) {
+      return;
+    }
+    load_keys();
+    load_queries(memory_.stages[0]);
+    device::commit_copies();
+    int stage = 0;
+#pragma unroll 1
+    while (!visits_.done()) {
+      const bool full = visits_.current().full;
+      if constexpr (dropping) {
+        draw();
+      }
+      visits_.advance();
+      if (!visits_.done()) {
+        load_queries(memory_.stages[1 - stage]);
+      }
+      device::commit_copies();
+      device::wait_for_copies<1>();
+      convert_facts(memory_.stages[stage], full);
+      device::barrier();
+      add_visit(memory_.stages[stage], full);
+      device::barrier();
+      stage = 1 - stage;
+    }
+    device::wait_for_copies<0>();
+    store_gradients();
+  }
+
+ private:
+  HCP_DEVICE int first_key() const {
+    return visits_.tile() * Tile::keys;
+  }
+  /// Of the keys of the warp in the tile.
+  HCP_DEVICE int warp_key() const {
+    return device::thread() / warp_lanes * 16;
+  }
+
+  HCP_DEVICE void load_keys() {
+    const BlockShape& shape = p_.shape;
+    const std::int64_t row = static_cast<std::int64_t>(first_key()) * shape.heads_kv + device::block_y();
+    SharedTile<Tile::keys, dim_qk>{memory_.k}.template load<Tile::threads>(
+        static_cast<const std::uint16_t*>(p_.k) + row * shape.dim_qk,
+        static_cast<std::int64_t>(shape.heads_kv) * shape.dim_qk, shape.keys - first_key(), shape.dim_qk);
+    if constexpr (wants_dk) {
+      SharedTile<Tile::keys, dim_v>{memory_.v}.template load<Tile::threads>(
+          static_cast<const std::uint16_t*>(p_.v) + row * shape.dim_v,
+          static_cast<std::int64_t>(shape.heads_kv) * shape.dim_v, shape.keys - first_key(), shape.dim_v);
+    }
+  }
+
+  /// Those of the current visit; belongs to the copies that the next commit closes.
+  HCP_DEVICE void load_queries(typename Memory::Stage& stage) {
+    const BlockShape& shape = p_.shape;
+    const QueryVisit visit = visits_.current();
+    const std::int64_t row = static_cast<std::int64_t>(visit.first_row) * shape.heads_q + visit.head;
+    SharedTile<Tile::queries, dim_qk>{stage.q}.template load<Tile::threads>(
+        static_cast<const std::uint16_t*>(p_.q) + row * shape.dim_qk,
+        static_cast<std::int64_t>(shape.heads_q) * shape.dim_qk, shape.rows - visit.first_row, shape.dim_qk);
+    SharedTile<Tile::queries, dim_v>{stage.dout}.template load<Tile::threads>(
+        static_cast<const std::uint16_t*>(p_.dout) + row * shape.dim_v,
+        static_cast<std::int64_t>(shape.heads_q) * shape.dim_v, shape.rows - visit.first_row, shape.dim_v);
+    if (const int query = device::thread(); query < Tile::queries) {
+      const bool valid = visit.first_row + query < shape.rows;
+      const int from = valid ? visit.first_row + query : 0;
+      const std::int64_t place = static_cast<std::int64_t>(from) * shape.heads_q + visit.head;
+      device::copy_word_async(&stage.facts[query].lse, p_.lse + place, valid);
+      device::copy_word_async(&stage.facts[query].delta, p_.delta + place, valid);
+      device::copy_async(&stage.keys[query], shape.row_keys + from, valid);
+    }
+  }
+
+  /// What the thread itself has copied, so that it is there. Rows beyond the last one have become 0 and add
+  /// nothing: dout and q are 0 there.
+  HCP_DEVICE void convert_facts(typename Memory::Stage& stage, bool full) {
+    if (const int query = device::thread(); query < Tile::queries) {
+      RowFacts& facts = stage.facts[query];
+      facts = row_facts(facts.lse, facts.delta);
+      if (!full) {
+#pragma unroll
+        for (int word = 0; word < Tile::keys / 32; ++word) {
+          stage.seen[query][word] = seen_word(stage.keys[query], first_key() + 32 * word);
+        }
+      }
+    }
+  }
+
+  HCP_DEVICE void draw() {
+    const QueryVisit visit = visits_.current();
+    typename Memory::Pairs{memory_.kept}.template draw<Tile::threads>(
+        p_.dropout, visit.head, visit.first_row, p_.shape.rows, first_key(), p_.shape.keys);
+  }
+
+  HCP_DEVICE void add_visit(typename Memory::Stage& stage, bool full) {
+#pragma unroll 1
+    for (int first = 0; first < Tile::queries; first += Tile::part_queries) {
+      add_part(stage, first, full);
+    }
+  }
+
+  HCP_DEVICE void add_part(typename Memory::Stage& stage, int first_query, bool full) {
+    const SharedTile<Tile::queries, dim_qk> q{stage.q};
+    const SharedTile<Tile::queries, dim_v> dout{stage.dout};
+    float p[Tile::part_queries / 8][4] = {};
+    multiply_transposed<Element>(p, SharedTile<Tile::keys, dim_qk>{memory_.k}, warp_key(), q, first_query);
+    float ds[Tile::part_queries / 8][4] = {};
+    if constexpr (wants_dk) {
+      multiply_transposed<Element>(ds, SharedTile<Tile::keys, dim_v>{memory_.v}, warp_key(), dout,
+                                   first_query);
+    }
+#pragma unroll
+    for (int tile = 0; tile < Tile::part_queries / 8; ++tile) {
+      make_probabilities(stage, first_query + 8 * tile, full, p[tile]);
+      differentiate(stage, first_query + 8 * tile, p[tile], ds[tile]);
+    }
+#pragma unroll
+    for (int step = 0; step < Tile::part_queries / 16; ++step) {
+      std::uint32_t rounded[4];
+      if constexpr (wants_dk) {
+        pack_a<Element>(rounded, ds[2 * step], ds[2 * step + 1]);
+        multiply_rows<Element>(dk_, rounded, q, first_query / 16 + step);
+      }
+      if constexpr (wants_dv) {
+        pack_a<Element>(rounded, p[2 * step], p[2 * step + 1]);
+        multiply_rows<Element>(dv_, rounded, dout, first_query / 16 + step);
+      }
+    }
+  }
+
+  /// Of 16 keys and 8 queries, from scores to P.
+  HCP_DEVICE void make_probabilities(const typename Memory::Stage& stage, int first_query, bool full,
+                                     float (&p)[4]) {
+    const float scale = p_.shape.softmax_scale * log2_e;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      p[i] = device::exp2(p[i] * scale - stage.facts[first_query + column_of(i)].lse);
+    }
+    if (!full) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const std::uint32_t seen = stage.seen[first_query + column_of(i)][warp_key() / 32];
+        p[i] = device::value_if(seen >> key_of(i) % 32 & 1U, p[i]);
+      }
+    }
+  }
+
+  /// Of 16 keys and 8 queries, from dP to dS, and P as dropped in dv.
+  HCP_DEVICE void differentiate(const typename Memory::Stage& stage, int first_query, float (&p)[4],
+                                float (&ds)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int query = first_query + column_of(i);
+      float factor = 1.0F;
+      if constexpr (dropping) {
+        factor =
+            device::value_if(typename Memory::Pairs{memory_.kept}.kept(query, key_of(i)), p_.dropout.scale);
+      }
+      ds[i] = p[i] * (ds[i] * factor - stage.facts[query].delta);
+      p[i] *= factor;
+    }
+  }
+
+  /// Of element i of the lane in a C of 16 keys and 8 queries: its key in the tile, its query in the C.
+  HCP_DEVICE int key_of(int i) const {
+    return warp_key() + fragment_row(device::fresh_lane(), i / 2);
+  }
+  static HCP_DEVICE int column_of(int i) {
+    return fragment_column(device::fresh_lane()) + i % 2;
+  }
+
+  HCP_DEVICE void store_gradients() {
+    const BlockShape& shape = p_.shape;
+    const int key = first_key() + warp_key();
+    const std::int64_t row = static_cast<std::int64_t>(key) * shape.heads_kv + device::block_y();
+    if constexpr (wants_dk) {
+      add_fragments<dim_qk>(dk_, shape.softmax_scale, p_.dk + row * shape.dim_qk,
+                            static_cast<std::int64_t>(shape.heads_kv) * shape.dim_qk, shape.keys - key,
+                            shape.dim_qk);
+    }
+    if constexpr (wants_dv) {
+      add_fragments<dim_v>(dv_, 1.0F, p_.dv + row * shape.dim_v,
+                           static_cast<std::int64_t>(shape.heads_kv) * shape.dim_v, shape.keys - key,
+                           shape.dim_v);
+    }
+  }
+
+  const BackwardParameters& p_;
+  Memory& memory_;
+  QueryVisits visits_;
+  float dk_[wants_dk ? dim_qk / 8 : 1][4] = {};  // [16 keys of the warp, dim_qk]
+  float dv_[wants_dv ? dim_v / 8 : 1][4] = {};   // [16 keys of the warp, dim_v]
+};
+
+template <typename Element, int dim_qk, int dim_v, bool dropping, KeyGradients gradients>
+HCP_KERNEL((BackwardKeysTile<dim_qk, dim_v>::threads), (BackwardKeysTile<dim_qk, dim_v>::blocks))
+void backward_keys(const BackwardParameters parameters) {
+  HCP_SHARED_MEMORY(memory);
+  BackwardKeys<Element, dim_qk, dim_v, dropping, gradients>{parameters, memory}.run();
+}
+
+}  // namespace hcp::cuda

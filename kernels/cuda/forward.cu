@@ -1,0 +1,57 @@
+#include "kernels/cuda/forward.cuh"
+
+#include <algorithm>
+
+#include "kernels/cuda/element_types.cuh"
+#include "kernels/cuda/forward_kernels.hpp"
+#include "kernels/cuda/head_dim_tiles.hpp"
+#include "kernels/cuda/plain_forward.cuh"
+
+namespace hcp::cuda {
+namespace {
+
+template <typename Element, int dim_qk, int dim_v, bool dropping>
+const KernelEntry& entry() {
+  using Tile = ForwardTile<dim_qk, dim_v>;
+  static const KernelEntry kernel{reinterpret_cast<const void*>(&forward<Element, dim_qk, dim_v, dropping>),
+                                  "forward",
+                                  Tile::queries,
+                                  Tile::keys,
+                                  Tile::threads,
+                                  static_cast<int>(sizeof(ForwardMemory<dim_qk, dim_v, dropping>))};
+  return kernel;
+}
+
+template <int dim, bool dropping>
+const KernelEntry& plain_entry() {
+  static const KernelEntry kernel{reinterpret_cast<const void*>(&plain_forward<dim, dropping>),
+                                  "plain_forward",
+                                  plain_rows,
+                                  plain_rows,
+                                  plain_threads,
+                                  static_cast<int>(sizeof(PlainForwardMemory<dim>))};
+  return kernel;
+}
+
+template <bool dropping>
+const KernelEntry& entry_for(DataType type, int dim_qk, int dim_v) {
+  check_head_dims(dim_qk, dim_v);
+  if (type == DataType::fp32) {
+    const int dim = std::max(dim_qk, dim_v);
+    return dim <= 64    ? plain_entry<64, dropping>()
+           : dim <= 128 ? plain_entry<128, dropping>()
+                        : plain_entry<256, dropping>();
+  }
+  return with_head_dim_tiles(dim_qk, dim_v, [type]<int tile_qk, int tile_v>() -> const KernelEntry& {
+    return type == DataType::bf16 ? entry<Bf16, tile_qk, tile_v, dropping>()
+                                  : entry<Fp16, tile_qk, tile_v, dropping>();
+  });
+}
+
+}  // namespace
+
+const KernelEntry& forward_kernel_entry(DataType type, int dim_qk, int dim_v, bool dropping) {
+  return dropping ? entry_for<true>(type, dim_qk, dim_v) : entry_for<false>(type, dim_qk, dim_v);
+}
+
+}  // namespace hcp::cuda
