@@ -16,6 +16,7 @@
 #include "kernels/cuda/dropout.cuh"
 #include "kernels/cuda/kernel_parameters.hpp"
 #include "kernels/cuda/mma_tile.cuh"
+#include "kernels/cuda/seen_keys.cuh"
 #include "kernels/cuda/tile_products.cuh"
 
 namespace hcp::cuda {
@@ -46,7 +47,7 @@ struct BackwardKeysMemory {
     alignas(16) std::uint16_t dout[Tile::queries * dim_v];
     alignas(16) RowKeys keys[Tile::queries];
     RowFacts facts[Tile::queries];
-    std::uint32_t seen[Tile::queries][Tile::keys / 32];  ///< as seen_word, of visits that are not full
+    std::uint32_t seen[Tile::queries][Tile::keys / 32];  ///< as seen_keys, of visits that are not full
   };
   alignas(128) std::uint16_t k[Tile::keys * dim_qk];
   alignas(128) std::uint16_t v[Tile::keys * dim_v];
@@ -150,7 +151,8 @@ class BackwardKeys {
       if (!full) {
 #pragma unroll
         for (int word = 0; word < Tile::keys / 32; ++word) {
-          stage.seen[query][word] = seen_word(stage.keys[query], first_key() + 32 * word);
+          stage.seen[query][word] =
+              static_cast<std::uint32_t>(seen_keys(stage.keys[query], first_key() + 32 * word));
         }
       }
     }

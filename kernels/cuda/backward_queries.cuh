@@ -13,6 +13,7 @@
 #include "kernels/cuda/dropout.cuh"
 #include "kernels/cuda/kernel_parameters.hpp"
 #include "kernels/cuda/mma_tile.cuh"
+#include "kernels/cuda/seen_keys.cuh"
 #include "kernels/cuda/tile_products.cuh"
 
 namespace hcp::cuda {
@@ -48,7 +49,7 @@ template <typename Element, int dim_qk, int dim_v, bool dropping>
 class BackwardQueries {
   using Tile = BackwardQueriesTile<dim_qk, dim_v>;
   using Memory = BackwardQueriesMemory<dim_qk, dim_v, dropping>;
-  /// Scores and dP of so many at a time: a word of seen_word, and what the registers hold.
+  /// Scores and dP of so many at a time: half of seen_keys, and what the registers hold.
   static constexpr int part_keys = 32;
 
  public:
@@ -181,7 +182,7 @@ class BackwardQueries {
 #pragma unroll
     for (int which = 0; which < 2; ++which) {
       const RowKeys keys = row_of(which) < p_.shape.rows ? p_.shape.row_keys[row_of(which)] : RowKeys{};
-      const std::uint32_t seen = seen_word(keys, first_key) >> column_of(0);
+      const auto seen = static_cast<std::uint32_t>(seen_keys(keys, first_key)) >> column_of(0);
 #pragma unroll
       for (int tile = 0; tile < part_keys / 8; ++tile) {
 #pragma unroll

@@ -83,10 +83,17 @@ struct KeptPairs {
     }
   }
 
-  HCP_DEVICE bool keeps(int query, int key) const {
-    return kept(query, key) != 0;
+  /// All bits of a query, of 64 keys. `data` is aligned to 8 bytes.
+  HCP_DEVICE std::uint64_t row(int query) const {
+    static_assert(keys == dropout_block_keys);
+    return reinterpret_cast<const std::uint64_t*>(data)[query];
   }
-  /// The same as 1 or 0.
+  /// Of a key in row(). Those of keys a and b, b a multiple of 8 and a < 8, add up to that of a + b.
+  static HCP_DEVICE constexpr int bit_of(int key) {
+    return key % half / 4 * 8 + key / half * 4 + key % 4;
+  }
+
+  /// 1 or 0.
   HCP_DEVICE std::uint32_t kept(int query, int key) const {
     const int byte = key / (2 * half) * (half / 4) + key % half / 4;
     const int bit = key / half % 2 * 4 + key % 4;

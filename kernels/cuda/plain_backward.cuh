@@ -11,6 +11,7 @@
 #include "kernels/cuda/dropout.cuh"
 #include "kernels/cuda/kernel_parameters.hpp"
 #include "kernels/cuda/plain_tile.cuh"
+#include "kernels/cuda/seen_keys.cuh"
 
 namespace hcp::cuda {
 
@@ -95,7 +96,7 @@ class PlainBackward {
         const int query = own_keys ? other : own;
         const int key = own_keys ? own : other;
         const RowFacts facts = memory_.facts[query];
-        const bool seen = full || (seen_word(memory_.keys[query], first_key) >> key & 1U) != 0;
+        const bool seen = full || (seen_keys(memory_.keys[query], first_key) >> key & 1U) != 0;
         const float probability =
             seen ? device::exp2(scores[i][j] * (shape.softmax_scale * log2_e) - facts.lse) : 0.0F;
         float factor = 1.0F;
