@@ -1,0 +1,47 @@
+/// The memory that the software GPU gives out: of the device, and pinned memory of the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tests/ptx/device_memory.hpp"
+
+namespace hcp::software_gpu {
+
+/// Where an address lies. freed: in memory that was once given out.
+enum class Place : std::uint8_t { host, pinned, device, freed };
+
+[[nodiscard]] std::string name_of(Place place);
+
+class Memory {
+ public:
+  static constexpr std::size_t device_bytes = std::size_t{2} << 30;  ///< that there are at all
+
+  /// NaN, aligned to 256 bytes and to no more. nullptr if less is left.
+  [[nodiscard]] void* allocate_device(std::size_t bytes);
+  [[nodiscard]] void* allocate_pinned(std::size_t bytes);
+  /// False if no memory of the device begins there.
+  [[nodiscard]] bool free_device(const void* base);
+  [[nodiscard]] bool free_pinned(const void* base);
+
+  [[nodiscard]] Place place_of(const void* address);
+  /// Nothing, if all of these bytes lie in `place`; else where they lie.
+  [[nodiscard]] std::optional<std::string> elsewhere(Place place, const void* begin, std::size_t bytes);
+
+  [[nodiscard]] ptx::DeviceMemory& device() { return device_; }
+  [[nodiscard]] ptx::DeviceMemory& pinned() { return pinned_; }
+
+ private:
+  void* map(std::size_t bytes);
+  void retire(std::uint64_t base, std::size_t bytes);
+
+  ptx::DeviceMemory device_;
+  ptx::DeviceMemory pinned_;
+  std::size_t device_live_bytes_ = 0;
+  std::map<std::uint64_t, std::size_t> freed_;  // bytes by base
+};
+
+}  // namespace hcp::software_gpu
