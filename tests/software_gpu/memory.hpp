@@ -21,7 +21,7 @@ class Memory {
  public:
   Memory() { device_space_.set_open(false); }
 
-  static constexpr std::size_t device_bytes = std::size_t{2} << 30;  ///< that there are at all
+  static constexpr std::size_t device_bytes = std::size_t{256} << 20;  ///< that there are at all
 
   /// NaN. nullptr if less is left.
   [[nodiscard]] void* allocate_device(std::size_t bytes);
