@@ -5,7 +5,7 @@
 #   tests/run.sh --all         everything that CI runs: also slow tests, the sanitizers, the emulated network,
 #                              format, rooms, and the installed tree; where there is no nvcc, it is installed to
 #                              build/cuda from PyPI
-#   tests/run.sh --exhaustive  with the complete matrix of MPI runs instead of its sample (hours); goes with --all
+#   tests/run.sh --exhaustive  with whole products of cases where else samples run (hours); goes with --all
 #
 # Build directories: build/tests, build/sanitize. A part that cannot run here says "skipped: reason". The closing lines
 # are a table of the parts with verdict and seconds, their sum, and PASS or FAIL. Exit status 0, 1, or 2 if the
