@@ -8,8 +8,8 @@
 #
 # Build directories: build/tests, build/sanitize. A part that cannot run here says "skipped: reason". The closing lines
 # are a table of the parts with verdict and seconds, their sum, and PASS or FAIL. Exit status 0, 1, or 2 if the
-# machine could not be set up. Tests carry labels: unit (no ranks), mpi, slow (only with --all), cluster (network
-# namespaces; only with --all).
+# machine could not be set up. Tests carry labels: unit (no ranks), mpi, device (need a GPU, else they skip), slow (only
+# with --all), cluster (network namespaces; only with --all).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=jobs/setup.sh

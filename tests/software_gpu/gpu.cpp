@@ -14,6 +14,11 @@ Gpu& gpu() {
   return instance;
 }
 
+void Stream::submit(const std::function<void()>& operation) {
+  const Memory::Opened opened{gpu().memory};
+  operation();
+}
+
 cudaError_t Call::fail(cudaError_t error) const {
   last_error = error;
   return error;
@@ -31,7 +36,7 @@ Stream* Call::stream(cudaStream_t handle) const {
   }
   Stream* found = gpu().streams.find(handle);
   if (found == nullptr) {
-    static_cast<void>(misuse(cudaErrorInvalidResourceHandle, "a stream that does not exist any more"));
+    static_cast<void>(misuse(cudaErrorInvalidResourceHandle, "a stream that does not exist"));
   }
   return found;
 }
@@ -39,7 +44,7 @@ Stream* Call::stream(cudaStream_t handle) const {
 Event* Call::event(cudaEvent_t handle) const {
   Event* found = gpu().events.find(handle);
   if (found == nullptr) {
-    static_cast<void>(misuse(cudaErrorInvalidResourceHandle, "an event that does not exist any more"));
+    static_cast<void>(misuse(cudaErrorInvalidResourceHandle, "an event that does not exist"));
   }
   return found;
 }

@@ -8,19 +8,22 @@
 #include <string>
 
 #include "tests/ptx/device_memory.hpp"
+#include "tests/software_gpu/address_space.hpp"
 
 namespace hcp::software_gpu {
 
-/// Where an address lies. freed: in memory that was once given out.
+/// Where an address lies; freed: in memory that was once given out.
 enum class Place : std::uint8_t { host, pinned, device, freed };
 
 [[nodiscard]] std::string name_of(Place place);
 
 class Memory {
  public:
-  static constexpr std::size_t device_bytes = std::size_t{2} << 30;  ///< that there are at all
+  Memory() { device_space_.set_open(false); }
 
-  /// NaN, aligned to 256 bytes and to no more. nullptr if less is left.
+  static constexpr std::size_t device_bytes = std::size_t{256} << 20;  ///< that there are at all
+
+  /// NaN. nullptr if less is left.
   [[nodiscard]] void* allocate_device(std::size_t bytes);
   [[nodiscard]] void* allocate_pinned(std::size_t bytes);
   /// False if no memory of the device begins there.
@@ -34,10 +37,24 @@ class Memory {
   [[nodiscard]] ptx::DeviceMemory& device() { return device_; }
   [[nodiscard]] ptx::DeviceMemory& pinned() { return pinned_; }
 
- private:
-  void* map(std::size_t bytes);
-  void retire(std::uint64_t base, std::size_t bytes);
+  /// For as long as it lives, memory of the device can be touched. At other times a host that does so ends
+  /// with a segmentation fault, as it would with a device.
+  class Opened {
+   public:
+    explicit Opened(Memory& memory) : space_{memory.device_space_} { space_.set_open(true); }
+    Opened(const Opened&) = delete;
+    Opened& operator=(const Opened&) = delete;
+    ~Opened() { space_.set_open(false); }
 
+   private:
+    AddressSpace& space_;
+  };
+
+ private:
+  [[nodiscard]] bool remove(const void* base, ptx::DeviceMemory& regions, AddressSpace& space);
+
+  AddressSpace device_space_;
+  AddressSpace pinned_space_;
   ptx::DeviceMemory device_;
   ptx::DeviceMemory pinned_;
   std::size_t device_live_bytes_ = 0;

@@ -44,12 +44,29 @@ std::optional<std::string> fault_of(const char* end, bool device, const void* be
   return fault ? std::optional{std::string{end} + " should be " + name_of(place) + " but " + *fault} : fault;
 }
 
-/// Flags of bytes that have been written; empty if all have.
+/// Flags of bytes of the device, 1 for those that have been written.
 std::span<std::uint8_t> written(const void* begin, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
-  const auto* region = gpu().memory.device().find(address, bytes);
-  auto& flags = gpu().memory.device().find(address, bytes)->written;
-  return flags.empty() ? std::span<std::uint8_t>{} : std::span{flags}.subspan(address - region->base, bytes);
+  auto* region = gpu().memory.device().find(address, bytes);
+  return std::span{region->written}.subspan(address - region->base, bytes);
+}
+
+/// Bytes and their flags. @return a misuse, or nothing
+std::optional<std::string> copy(Ends ends, void* target, const void* source, std::size_t bytes) {
+  std::memcpy(target, source, bytes);
+  if (ends.from_device && ends.to_device) {
+    std::ranges::copy(written(source, bytes), written(target, bytes).begin());
+  } else if (ends.to_device) {
+    std::ranges::fill(written(target, bytes), std::uint8_t{1});
+  } else if (ends.from_device) {
+    const std::span<std::uint8_t> flags = written(source, bytes);
+    if (const auto missing = std::ranges::count(flags, 0); missing > 0) {
+      return std::to_string(missing) + " of " + std::to_string(bytes) +
+             " bytes go to the host that nobody has written, the first at " +
+             std::to_string(std::ranges::find(flags, 0) - flags.begin());
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -120,19 +137,8 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cuda
     return call.misuse(cudaErrorInvalidValue, "source and target overlap");
   }
   stream->submit([&] {
-    std::memcpy(target, source, bytes);
-    const std::span<std::uint8_t> from =
-        ends->from_device ? written(source, bytes) : std::span<std::uint8_t>{};
-    if (ends->to_device) {
-      const std::span<std::uint8_t> to = written(target, bytes);
-      std::ranges::fill(to, std::uint8_t{1});
-      std::ranges::copy(from, to.begin());
-    } else if (const auto missing = std::ranges::count(from, 0); missing > 0) {
-      const auto first = std::ranges::find(from, 0) - from.begin();
-      static_cast<void>(
-          call.misuse(cudaSuccess, std::to_string(missing) + " of " + std::to_string(bytes) +
-                                       " bytes go to the host that nobody has written, the first at " +
-                                       std::to_string(first)));
+    if (const auto fault = copy(*ends, target, source, bytes)) {
+      static_cast<void>(call.misuse(cudaSuccess, *fault));
     }
   });
   return call.done();

@@ -3,9 +3,9 @@
 /// interpreter (tests/ptx) with all of its checks, and the calls themselves are checked, too. Only programs
 /// that are linked with the double have this header's functions.
 ///
-/// Device memory is NaN until it is written. Addresses are never given out twice, so what was freed stays
-/// out of bounds; the host that touches it ends with a segmentation fault. Kernels may not touch pinned
-/// memory, though devices could.
+/// Device memory is NaN until it is written; a host that touches it ends with a segmentation fault. Addresses
+/// are never given out twice, so what was freed stays out of bounds. Kernels may not touch pinned memory,
+/// though devices could.
 ///
 /// What this is not: every operation is done at once, in the order of the calls, so a missing wait for
 /// another stream goes unnoticed; a kernel with findings is no error of the runtime; there is one device.
