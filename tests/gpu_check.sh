@@ -18,7 +18,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [[ ${1:-} == --pack ]]; then
   exec "$here/gpu_check/pack.sh" "${@:2}"
 fi
-if [[ $# -gt 1 || ${1:-} == -* || ! -d $here/bin ]]; then
+if [[ $# -gt 1 || ${1:-} == -* || ! -e $here/files.tar.gz ]]; then
   sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
   exit 2
 fi
@@ -79,7 +79,7 @@ fi
 say "kernel: $(uname -sr); processors: $(nproc)"
 
 tests=(ptx_conformance_test_on_device) # first: what it finds wrong with the interpreter concerns all that CI says
-for program in "$here"/bin/*_on_device; do
+for program in "$here"/unpacked/bin/*_on_device; do
   if [[ ${program##*/} != "${tests[0]}" ]]; then tests+=("${program##*/}"); fi
 done
 for test in "${tests[@]}"; do
@@ -105,7 +105,7 @@ PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer
 for tool in memcheck racecheck initcheck synccheck; do
   for test in "${tests[@]}"; do
     if command -v compute-sanitizer >/dev/null; then
-      step "$tool of $test" 60 "$here/run.sh" compute-sanitizer --tool "$tool" --error-exitcode 1 "$here/bin/$test"
+      step "$tool of $test" 60 "$here/run.sh" compute-sanitizer --tool "$tool" --error-exitcode 1 "$here/unpacked/bin/$test"
     fi
   done
 done

@@ -14,6 +14,8 @@ folder=$1
 [[ ! -e $folder || -z $(ls -A "$folder") ]] || fail "$folder is not empty; nothing is overwritten"
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
+files=$(mktemp -d)
+trap 'rm -rf "$files"' EXIT
 
 readonly most_bytes=$((50 << 20))
 build=${3:-$root/build/gpu_check}
@@ -21,7 +23,9 @@ if [[ $# -eq 1 ]]; then
   # shellcheck source=jobs/setup.sh
   source "$root/jobs/setup.sh"
   hcp_set_up --tests
-  cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DHCP_WITH_CUDA=ON -DHCP_BUILD_BENCHMARKS=OFF \
+  generator=()
+  if command -v ninja >/dev/null; then generator=(-G Ninja); fi
+  cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DHCP_WITH_CUDA=ON -DHCP_BUILD_BENCHMARKS=OFF \
     -DCMAKE_CUDA_ARCHITECTURES='80-real;90-real' -DHCP_PTX_PROCESSOR=x86-64-v2 >/dev/null
   cmake --build "$build" --target gpu_check_programs --parallel "$(nproc)"
 fi
@@ -46,28 +50,30 @@ take() {
 }
 
 mapfile -t programs <"$build/tests/gpu_check/programs.txt"
-take "$folder/bin" "${programs[@]}"
+take "$files/bin" "${programs[@]}"
 
 # Open MPI. Of its plugins, those stay behind that drive networks or OpenSHMEM: one machine has to do.
 mpi=$(dirname "$(cached MPIEXEC_EXECUTABLE)")
 place() { "$mpi/ompi_info" --parsable --path "$1" | head -n 1 | cut -d : -f 3; }
-cp -L "$mpi/orted" "$folder/bin/orted"
-cp -L "$mpi/mpirun" "$folder/bin/mpirun"
+cp -L "$mpi/orted" "$files/bin/orted"
+cp -L "$mpi/mpirun" "$files/bin/mpirun"
 plugins=()
 for plugin in "$(place pkglibdir)"/*.so; do
   if ! libraries "$plugin" | grep -qE '^(libfabric|libibverbs|liboshmem|libpsm|libucp|libnl-)'; then
     plugins+=("$plugin")
   fi
 done
-take "$folder/openmpi/plugins" "${plugins[@]}"
-cp -RL "$(place pkgdatadir)" "$folder/openmpi/help"
-cp -RL "$(place sysconfdir)" "$folder/openmpi/etc"
+take "$files/openmpi/plugins" "${plugins[@]}"
+cp -RL "$(place pkgdatadir)" "$files/openmpi/help"
+cp -RL "$(place sysconfdir)" "$files/openmpi/etc"
 
-mkdir -p "$folder/lib"
+mkdir -p "$files/lib"
 while read -r name path; do
-  strip --strip-unneeded -o "$folder/lib/$name" "$(realpath "$path")"
-done < <(libraries "${programs[@]}" "$folder/bin/mpirun" "${plugins[@]}")
+  strip --strip-unneeded -o "$files/lib/$name" "$(realpath "$path")"
+done < <(libraries "${programs[@]}" "$files/bin/mpirun" "${plugins[@]}")
 
+# Compressed, because machine code takes a third of its space that way; run.sh unpacks it.
+tar -C "$files" -czf "$folder/files.tar.gz" bin lib openmpi
 cp "$tests"/gpu_check.sh "$tests"/gpu_check/{run.sh,merge_reports.py,timing_table.py,torch_timings.py} \
   "$root/jobs/mpi_environment.sh" "$folder"
 {
@@ -77,5 +83,5 @@ cp "$tests"/gpu_check.sh "$tests"/gpu_check/{run.sh,merge_reports.py,timing_tabl
 } >"$folder/made_from.txt"
 
 bytes=$(du -s --apparent-size --block-size=1 "$folder" | cut -f 1)
-echo "$folder: $(((bytes + (1 << 20) - 1) >> 20)) MiB, $(find "$folder" -type f | wc -l) files"
+echo "$folder: $(((bytes + (1 << 20) - 1) >> 20)) MiB"
 ((bytes <= most_bytes)) || fail "that is more than the 50 MiB that a folder may have"

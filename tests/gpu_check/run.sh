@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
 # run.sh [-n RANKS] COMMAND...: a program of this folder with the libraries and the Open MPI of this folder, as one
-# process or as that many ranks.
+# process or as that many ranks. Unpacks them at the first call.
+set -e
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-export PATH=$here/bin:$PATH LD_LIBRARY_PATH=$here/lib
-export OPAL_PREFIX=$here/openmpi OPAL_BINDIR=$here/bin OPAL_LIBDIR=$here/lib OPAL_PKGLIBDIR=$here/openmpi/plugins
-export OPAL_PKGDATADIR=$here/openmpi/help OPAL_SYSCONFDIR=$here/openmpi/etc
-export PMIX_PKGLIBDIR=$here/openmpi/pmix # where it has none, it does without
+files=$here/unpacked
+if [[ ! -d $files ]]; then
+  rm -rf "$files.part"
+  python3 -W ignore -m tarfile -e "$here/files.tar.gz" "$files.part"
+  mv "$files.part" "$files"
+fi
+export PATH=$files/bin:$PATH LD_LIBRARY_PATH=$files/lib
+export OPAL_PREFIX=$files/openmpi OPAL_BINDIR=$files/bin OPAL_LIBDIR=$files/lib OPAL_PKGLIBDIR=$files/openmpi/plugins
+export OPAL_PKGDATADIR=$files/openmpi/help OPAL_SYSCONFDIR=$files/openmpi/etc
+export PMIX_PKGLIBDIR=$files/openmpi/pmix # where it has none, it does without
 if [[ $1 != -n ]]; then exec "$@"; fi
 # shellcheck disable=SC1091  # jobs/mpi_environment.sh, in the folder beside this script
 source "$here/mpi_environment.sh"
