@@ -46,8 +46,10 @@ struct BackwardKeysMemory {
     alignas(16) std::uint16_t q[Tile::queries * dim_qk];
     alignas(16) std::uint16_t dout[Tile::queries * dim_v];
     alignas(16) RowKeys keys[Tile::queries];
-    RowFacts facts[Tile::queries];
-    std::uint32_t seen[Tile::queries][Tile::keys / 32];  ///< as seen_keys, of visits that are not full
+    // Queries that follow each other lie in banks that follow each other.
+    float lse[Tile::queries];                            ///< as RowFacts, once they are there
+    float delta[Tile::queries];                          ///< as RowFacts
+    std::uint32_t seen[Tile::keys / 32][Tile::queries];  ///< as seen_keys, of visits that are not full
   };
   alignas(128) std::uint16_t k[Tile::keys * dim_qk];
   alignas(128) std::uint16_t v[Tile::keys * dim_v];
@@ -136,8 +138,8 @@ class BackwardKeys {
       const bool valid = visit.first_row + query < shape.rows;
       const int from = valid ? visit.first_row + query : 0;
       const std::int64_t place = static_cast<std::int64_t>(from) * shape.heads_q + visit.head;
-      device::copy_word_async(&stage.facts[query].lse, p_.lse + place, valid);
-      device::copy_word_async(&stage.facts[query].delta, p_.delta + place, valid);
+      device::copy_word_async(&stage.lse[query], p_.lse + place, valid);
+      device::copy_word_async(&stage.delta[query], p_.delta + place, valid);
       device::copy_async(&stage.keys[query], shape.row_keys + from, valid);
     }
   }
@@ -146,13 +148,14 @@ class BackwardKeys {
   /// nothing: dout and q are 0 there.
   HCP_DEVICE void convert_facts(typename Memory::Stage& stage, bool full) {
     if (const int query = device::thread(); query < Tile::queries) {
-      RowFacts& facts = stage.facts[query];
-      facts = row_facts(facts.lse, facts.delta);
+      const RowFacts facts = row_facts(stage.lse[query], stage.delta[query]);
+      stage.lse[query] = facts.lse;
+      stage.delta[query] = facts.delta;
       if (!full) {
+        const RowKeys keys = stage.keys[query];  // in one access
 #pragma unroll
         for (int word = 0; word < Tile::keys / 32; ++word) {
-          stage.seen[query][word] =
-              static_cast<std::uint32_t>(seen_keys(stage.keys[query], first_key() + 32 * word));
+          stage.seen[word][query] = static_cast<std::uint32_t>(seen_keys(keys, first_key() + 32 * word));
         }
       }
     }
@@ -206,12 +209,12 @@ class BackwardKeys {
     const float scale = p_.shape.softmax_scale * log2_e;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      p[i] = device::exp2(p[i] * scale - stage.facts[first_query + column_of(i)].lse);
+      p[i] = device::exp2(p[i] * scale - stage.lse[first_query + column_of(i)]);
     }
     if (!full) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const std::uint32_t seen = stage.seen[first_query + column_of(i)][warp_key() / 32];
+        const std::uint32_t seen = stage.seen[warp_key() / 32][first_query + column_of(i)];
         p[i] = device::value_if(seen >> key_of(i) % 32 & 1U, p[i]);
       }
     }
@@ -228,7 +231,7 @@ class BackwardKeys {
         factor =
             device::value_if(typename Memory::Pairs{memory_.kept}.kept(query, key_of(i)), p_.dropout.scale);
       }
-      ds[i] = p[i] * (ds[i] * factor - stage.facts[query].delta);
+      ds[i] = p[i] * (ds[i] * factor - stage.delta[query]);
       p[i] *= factor;
     }
   }

@@ -12,6 +12,7 @@ fi
 export PATH=$files/bin:$PATH LD_LIBRARY_PATH=$files/lib
 export OPAL_PREFIX=$files/openmpi OPAL_BINDIR=$files/bin OPAL_LIBDIR=$files/lib OPAL_PKGLIBDIR=$files/openmpi/plugins
 export OPAL_PKGDATADIR=$files/openmpi/help OPAL_SYSCONFDIR=$files/openmpi/etc
+export OMPI_MCA_plm=isolated # one machine, which need not have ssh
 export PMIX_PKGLIBDIR=$files/openmpi/pmix # where it has none, it does without
 if [[ $1 != -n ]]; then exec "$@"; fi
 # shellcheck disable=SC1091  # jobs/mpi_environment.sh, in the folder beside this script

@@ -71,6 +71,29 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return call.done();
 }
 
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  const Call call{__func__};
+  if (device != 0) {
+    return call.fail(cudaErrorInvalidDevice);
+  }
+  switch (attribute) {
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = gpu().architecture.major;
+      return call.done();
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = gpu().architecture.minor;
+      return call.done();
+    case cudaDevAttrMultiProcessorCount:
+      *value = 1;
+      return call.done();
+    case cudaDevAttrClockRate:
+      *value = 1'000'000;  // kHz, of a clock that nothing runs at
+      return call.done();
+    default:
+      return call.fail(cudaErrorInvalidValue);
+  }
+}
+
 cudaError_t cudaSetDevice(int device) {
   const Call call{__func__};
   return device == 0 ? call.done() : call.fail(cudaErrorInvalidDevice);

@@ -63,6 +63,14 @@ void set_run_options(const ptx::RunOptions& options) {
   gpu().options = options;
 }
 
+std::string kernel_name(const void* function) {
+  const std::string* name = gpu().kernels.name_of(function);
+  if (name == nullptr) {
+    throw std::invalid_argument{"no kernel was registered for this function"};
+  }
+  return *name;
+}
+
 std::vector<Launch> take_launches() {
   const std::lock_guard lock{gpu().mutex};
   return std::exchange(gpu().launches, {});

@@ -37,6 +37,11 @@ struct Launch {
   ptx::Report report;
 };
 
+/// As nvcc mangles it.
+/// @param function  what cudaLaunchKernel takes
+/// @throws std::invalid_argument if no object of the program brought such a kernel
+[[nodiscard]] std::string kernel_name(const void* function);
+
 /// All since the last call, in order.
 [[nodiscard]] std::vector<Launch> take_launches();
 

@@ -12,9 +12,9 @@ constexpr std::int64_t float_bytes = sizeof(float);
 /// From the first element to the last one.
 template <typename Byte>
 std::int64_t bytes_of(const BasicRowTable<Byte>& table, std::int64_t rows, std::int64_t elements) {
-  return rows == 0 || elements == 0 ? 0
-                                    : ((rows - 1) * table.stride + elements) *
-                                          static_cast<std::int64_t>(size_of(table.type));
+  return rows == 0 || elements == 0
+             ? 0
+             : ((rows - 1) * table.stride + elements) * static_cast<std::int64_t>(size_of(table.type));
 }
 
 class KernelOnDevice final : public AttentionKernel {
