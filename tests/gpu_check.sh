@@ -98,8 +98,13 @@ times() {
 times 'times of attention' 90 "$here/run.sh" attention_timings
 times 'times of PyTorch' 60 python3 "$here/torch_timings.py"
 
-step 'the program on two ranks' 30 "$here/run.sh" -n 2 hcp run --seq-length 256 --num-attention-heads 4 \
-  --kv-channels 64 --simulate-ranks-per-node 1 --iterations 1 --warmup 0 --trace "$scratch/run.h5"
+# program NAME RANKS OPTION...: a verified run of both passes.
+program() {
+  step "$1" 40 "$here/run.sh" -n "$2" hcp run --seq-length 1024 --num-attention-heads 8 --num-query-groups 4 \
+    --kv-channels 128 --dtype bf16 --iterations 3 --warmup 1 --trace "$scratch/$2.h5" "${@:3}"
+}
+program 'the program on the device' 1 --backend cuda --attention-mask-type causal
+program 'the program on two ranks' 2 --backend cpu --simulate-ranks-per-node 1
 
 PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer
 for tool in memcheck racecheck initcheck synccheck; do

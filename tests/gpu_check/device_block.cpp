@@ -18,7 +18,7 @@ float* floats(const Buffer& buffer) {
 
 }  // namespace
 
-DeviceBlock::DeviceBlock(CudaBackEnd& back_end, const BlockSize& size, bool causal)
+DeviceBlock::DeviceBlock(BackEnd& back_end, const BlockSize& size, bool causal)
     : back_end_{back_end},
       size_{size},
       offsets_{0, size.tokens},

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "kernels/attention_kernel.hpp"
+#include "kernels/back_end.hpp"
 #include "kernels/buffer.hpp"
-#include "kernels/cuda/back_end.hpp"
 
 namespace hcp::gpu_check {
 
@@ -20,7 +20,7 @@ struct BlockSize {
 /// returns.
 class DeviceBlock {
  public:
-  DeviceBlock(CudaBackEnd& back_end, const BlockSize& size, bool causal);
+  DeviceBlock(BackEnd& back_end, const BlockSize& size, bool causal);
   DeviceBlock(const DeviceBlock&) = delete;  // the mask knows its document
   DeviceBlock& operator=(const DeviceBlock&) = delete;
   ~DeviceBlock() = default;
@@ -49,7 +49,7 @@ class DeviceBlock {
   [[nodiscard]] RunningOutput running() const;
   void round(const Buffer& fp32, const Buffer& bf16);
 
-  CudaBackEnd& back_end_;
+  BackEnd& back_end_;
   BlockSize size_;
   std::array<std::int64_t, 2> offsets_;  ///< of the one document
   AttentionMask mask_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/back_end.hpp"
 #include "tests/gpu_check/median_time.hpp"
 #include "tests/software_gpu/software_gpu.hpp"
 

@@ -5,14 +5,14 @@
 #include <cstddef>
 #include <vector>
 
-#include "kernels/cuda/back_end.hpp"
+#include "kernels/back_end.hpp"
 
 namespace hcp::gpu_check {
 
 /// Seconds of `work` on the device, median of 11 after 3 that do not count. All are asked for in one go, so
 /// the device never waits for the host.
 template <typename Work>
-[[nodiscard]] double median_time(CudaBackEnd& back_end, const char* name, Work work) {
+[[nodiscard]] double median_time(BackEnd& back_end, const char* name, Work work) {
   constexpr int warm_up = 3;
   constexpr int counted = 11;
   for (int i = 0; i < warm_up + counted; ++i) {

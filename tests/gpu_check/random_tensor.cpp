@@ -1,17 +1,12 @@
 #include "tests/gpu_check/random_tensor.hpp"
 
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <random>
 #include <vector>
 
-#include "kernels/cuda/check.hpp"
-#include "kernels/cuda/stream.hpp"
-
 namespace hcp::gpu_check {
 
-Buffer random_tensor(CudaBackEnd& back_end, MemoryLedger& ledger, std::int64_t count, unsigned seed) {
+Buffer random_tensor(BackEnd& back_end, MemoryLedger& ledger, std::int64_t count, unsigned seed) {
   constexpr std::size_t period = (1 << 20) - 3;  // repeats itself to be made quickly; no multiple of a row
   std::mt19937 random{seed};
   std::vector<float> values(period);
@@ -25,10 +20,8 @@ Buffer random_tensor(CudaBackEnd& back_end, MemoryLedger& ledger, std::int64_t c
     elements[i] = drawn[i % period];
   }
   Buffer tensor{ledger, MemoryCategory::qkv, count * 2, *back_end.memory};
-  cuda::check(cudaMemcpyAsync(tensor.data(), elements.data(), elements.size() * 2, cudaMemcpyHostToDevice,
-                              back_end.stream->get()),
-              "cudaMemcpyAsync of a tensor");
-  back_end.stream->synchronise();
+  back_end.memory->copy_from_host(tensor.data(), reinterpret_cast<const std::byte*>(elements.data()),
+                                  tensor.bytes());
   return tensor;
 }
 
