@@ -18,7 +18,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [[ ${1:-} == --pack ]]; then
   exec "$here/gpu_check/pack.sh" "${@:2}"
 fi
-if [[ $# -gt 1 || ${1:-} == -* || ! -e $here/files.tar.gz ]]; then
+if [[ $# -gt 1 || ${1:-} == -* || ! -e $here/files.tar.xz ]]; then
   sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
   exit 2
 fi

@@ -23,7 +23,7 @@ pretend() { # pretend PROGRAM SCRIPT [FOLDER]
 check() { # check STATUS: runs everything
   local status=0
   rm -rf results unpacked
-  tar -czf files.tar.gz bin
+  tar -cf files.tar.xz bin # which it is by name
   ./gpu_check.sh results >output.txt 2>&1 || status=$?
   ((status == $1)) || fail "exit status $status instead of $1"
   (($(find results -type f | wc -l) <= 6)) || fail 'more than six files'

@@ -72,8 +72,17 @@ while read -r name path; do
   strip --strip-unneeded -o "$files/lib/$name" "$(realpath "$path")"
 done < <(libraries "${programs[@]}" "$files/bin/mpirun" "${plugins[@]}")
 
-# Compressed, because machine code takes a third of its space that way; run.sh unpacks it.
-tar -C "$files" -czf "$folder/files.tar.gz" bin lib openmpi
+# Compressed with a dictionary that holds several programs: their kernels are the same.
+python3 - "$files" "$folder/files.tar.xz" <<'PYTHON'
+import lzma
+import sys
+import tarfile
+
+filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 64 << 20}]
+with lzma.open(sys.argv[2], "wb", filters=filters) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
+    for part in ("bin", "lib", "openmpi"):
+        archive.add(f"{sys.argv[1]}/{part}", part)
+PYTHON
 cp "$tests"/gpu_check.sh "$tests"/gpu_check/{run.sh,merge_reports.py,timing_table.py,torch_timings.py} \
   "$root/jobs/mpi_environment.sh" "$folder"
 {

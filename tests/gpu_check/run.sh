@@ -6,7 +6,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 files=$here/unpacked
 if [[ ! -d $files ]]; then
   rm -rf "$files.part"
-  python3 -W ignore -m tarfile -e "$here/files.tar.gz" "$files.part"
+  mkdir "$files.part"
+  if ! tar -C "$files.part" -xf "$here/files.tar.xz" 2>/dev/null; then # where there is no xz
+    python3 -W ignore -m tarfile -e "$here/files.tar.xz" "$files.part"
+  fi
   mv "$files.part" "$files"
 fi
 export PATH=$files/bin:$PATH LD_LIBRARY_PATH=$files/lib
