@@ -1,7 +1,7 @@
 #include "tests/gpu_check/gemm_time.hpp"
 
-#include <cublas_v2.h>
 #include <dlfcn.h>
+#include <library_types.h>
 
 #include <stdexcept>
 #include <string>
@@ -13,13 +13,34 @@
 namespace hcp::gpu_check {
 namespace {
 
-void check_cublas(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) {
+/// What is used of cuBLAS, whose headers not every toolkit has.
+/// @source NVIDIA cuBLAS documentation, cublasGemmEx; values of the enumerators from cublas_api.h 13.0
+using Create = int(void** handle);
+using SetStream = int(void* handle, CUstream_st* stream);
+using GemmEx = int(void* handle, int transa, int transb, int m, int n, int k, const void* alpha,
+                   const void* a, cudaDataType a_type, int lda, const void* b, cudaDataType b_type, int ldb,
+                   const void* beta, void* c, cudaDataType c_type, int ldc, int compute_type, int algorithm);
+constexpr int not_transposed = 0;
+constexpr int transposed = 1;
+constexpr int compute_32f = 68;
+constexpr int default_algorithm = -1;
+
+void check_cublas(int status, const char* call) {
+  if (status != 0) {
     throw std::runtime_error{std::string{call} + " gave status " + std::to_string(status)};
   }
 }
 
-/// A function of the library, with the type that cuBLAS's header gives it.
+/// Stays until the program ends. @return null where the machine has none
+void* load_cublas() {
+  for (const char* const name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}) {
+    if (void* const library = dlopen(name, RTLD_NOW)) {
+      return library;
+    }
+  }
+  return nullptr;
+}
+
 template <typename Function>
 Function* find(void* library, const char* name) {
   void* const address = dlsym(library, name);
@@ -32,20 +53,15 @@ Function* find(void* library, const char* name) {
 }  // namespace
 
 std::optional<GemmTime> time_gemm(CudaBackEnd& back_end) {
-  const std::string file = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
-  void* const library = dlopen(file.c_str(), RTLD_NOW);  // until the program ends
+  void* const library = load_cublas();
   if (library == nullptr) {
     return std::nullopt;
   }
-  auto* const create = find<decltype(cublasCreate_v2)>(library, "cublasCreate_v2");
-  auto* const set_stream = find<decltype(cublasSetStream_v2)>(library, "cublasSetStream_v2");
-  using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
-                                const void*, const void*, cudaDataType, int, const void*, cudaDataType, int,
-                                const void*, void*, cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
-  auto* const gemm = find<GemmEx>(library, "cublasGemmEx");  // the header overloads it
-  cublasHandle_t handle = nullptr;
-  check_cublas(create(&handle), "cublasCreate_v2");
-  check_cublas(set_stream(handle, back_end.stream->get()), "cublasSetStream_v2");
+  void* handle = nullptr;
+  check_cublas(find<Create>(library, "cublasCreate_v2")(&handle), "cublasCreate_v2");
+  check_cublas(find<SetStream>(library, "cublasSetStream_v2")(handle, back_end.stream->get()),
+               "cublasSetStream_v2");
+  auto* const gemm = find<GemmEx>(library, "cublasGemmEx");
 
   constexpr int n = 8192;
   MemoryLedger ledger;
@@ -55,10 +71,9 @@ std::optional<GemmTime> time_gemm(CudaBackEnd& back_end) {
   const float one = 1.0F;
   const float zero = 0.0F;
   const double seconds = median_time(back_end, "gemm", [&] {
-    check_cublas(
-        gemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, n, n, n, &one, a.data(), CUDA_R_16BF, n, b.data(), CUDA_R_16BF,
-             n, &zero, c.data(), CUDA_R_16BF, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-        "cublasGemmEx");
+    check_cublas(gemm(handle, transposed, not_transposed, n, n, n, &one, a.data(), CUDA_R_16BF, n, b.data(),
+                      CUDA_R_16BF, n, &zero, c.data(), CUDA_R_16BF, n, compute_32f, default_algorithm),
+                 "cublasGemmEx");
   });
   return GemmTime{.seconds = seconds, .flops = 2.0 * n * n * n};
 }

@@ -13,7 +13,7 @@ struct GemmTime {
 };
 
 /// c = a b with bf16 matrices of 8192 x 8192, sums in fp32, by the machine's cuBLAS.
-/// @return nothing where no cuBLAS of the version that this was built with can be loaded
+/// @return nothing where no cuBLAS can be loaded
 /// @throws std::runtime_error if it fails
 [[nodiscard]] std::optional<GemmTime> time_gemm(CudaBackEnd& back_end);
 
