@@ -1,0 +1,292 @@
+/// Cases for the kernels of the forward and the backward pass.
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "kernels/row_operations.hpp"
+#include "tests/kernels/softmax_case.hpp"
+#include "tests/mutation/kernel_cases.hpp"
+
+namespace hcp::mutation {
+namespace {
+
+using test::AttentionCase;
+using test::BlockSplit;
+using test::DenseSoftmax;
+using test::MaskDefinition;
+using test::MaskKind;
+using test::Operands;
+using test::relative_error;
+using test::SoftmaxCase;
+using test::StoredTensor;
+
+enum class Result { out, dq, dk, dv };
+
+/// What an instance is made for.
+struct Made {
+  DataType type;
+  int tile_qk;
+  int tile_v;
+  bool dropping;
+  std::vector<Result> results;
+};
+
+Made made_of(const KernelInstance& instance) {
+  const bool plain = instance.family.starts_with("plain_");
+  Made made = plain ? Made{DataType::fp32, instance.number(0), instance.number(0), instance.flag(1), {}}
+                    : Made{instance.type(0), instance.number(1), instance.number(2), instance.flag(3), {}};
+  if (instance.family.ends_with("forward")) {
+    made.results = {Result::out};
+  } else if (instance.family.ends_with("queries")) {
+    made.results = {Result::dq};
+  } else {
+    made.results = instance.entry.ends_with("_dk")   ? std::vector{Result::dk}
+                   : instance.entry.ends_with("_dv") ? std::vector{Result::dv}
+                                                     : std::vector{Result::dk, Result::dv};
+  }
+  return made;
+}
+
+/// In the norm. P, and dS in the backward pass, are rounded to the storage type of two bytes; all else is
+/// fp32.
+double tolerance_of(DataType type, Result result) {
+  const double forward = type == DataType::bf16 ? 2e-3 : type == DataType::fp16 ? 2.5e-4 : 2e-6;
+  return result == Result::out || type == DataType::fp32 ? forward : 2.0 * forward;
+}
+constexpr double fp32_tolerance = 2e-6;
+
+std::vector<float> narrow(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<float> rows_at(const std::vector<float>& all, const PositionSet& positions,
+                           std::int64_t elements) {
+  std::vector<float> part;
+  for (const PositionRange& range : positions) {
+    part.insert(part.end(), all.begin() + range.begin * elements, all.begin() + range.end * elements);
+  }
+  return part;
+}
+
+void put_back(const std::vector<float>& part, const PositionSet& positions, std::int64_t elements,
+              std::vector<float>& all) {
+  auto from = part.begin();
+  for (const PositionRange& range : positions) {
+    std::copy_n(from, range.size() * elements, all.begin() + range.begin * elements);
+    from += range.size() * elements;
+  }
+}
+
+/// One case with what is the same in every run of it.
+class AttentionProblem {
+ public:
+  AttentionProblem(SoftmaxCase setup, BlockSplit split, std::vector<Result> results)
+      : setup_{std::move(setup)},
+        split_{std::move(split)},
+        results_{std::move(results)},
+        definition_{setup_.attention.mask_definition()},
+        mask_{definition_.mask()},
+        query_offsets_{test::offsets_of(definition_.doc_lengths)},
+        key_offsets_{test::offsets_of(definition_.key_lengths())},
+        operands_{random_operands(setup_.attention, 7)},
+        reference_{dense_softmax(setup_, operands_)},
+        lse_{narrow(reference_.attention.lse.values)} {
+    const auto dim = static_cast<std::size_t>(shape().dim_v);
+    for (std::size_t first = 0; first < operands_.dout.values.size(); first += dim) {
+      double sum = 0.0;
+      for (std::size_t i = first; i < first + dim; ++i) {
+        sum += static_cast<double>(operands_.dout.values[i]) * reference_.attention.out.values[i];
+      }
+      delta_.push_back(static_cast<float>(sum));
+    }
+  }
+
+  [[nodiscard]] bool is_right(AttentionKernel& kernel) const {
+    return results_.front() == Result::out ? forward_is_right(kernel) : backward_is_right(kernel);
+  }
+
+ private:
+  [[nodiscard]] const AttentionCase& shape() const { return setup_.attention; }
+
+  [[nodiscard]] BlockRule rule() const {
+    return {&mask_,
+            shape().heads,
+            shape().softmax_scale(),
+            {.probability = setup_.dropout,
+             .seed = setup_.seed,
+             .layer = setup_.layer,
+             .first_head = setup_.first_head,
+             .query_offsets = query_offsets_,
+             .key_offsets = key_offsets_,
+             .documents_per_row = setup_.documents_per_row}};
+  }
+
+  [[nodiscard]] bool forward_is_right(AttentionKernel& kernel) const {
+    const std::int64_t heads = shape().heads_q;
+    const std::int64_t out_row = heads * shape().dim_v;
+    std::vector<float> out(operands_.dout.values.size());
+    std::vector<float> lse(lse_.size());
+    for (const PositionSet& queries : split_.queries) {
+      const StoredTensor q = operands_.q.rows_at(queries);
+      std::vector<float> block_out(static_cast<std::size_t>(q.rows * out_row));
+      std::vector<float> max(static_cast<std::size_t>(q.rows * heads),
+                             -std::numeric_limits<float>::infinity());
+      std::vector<float> sum(max.size());
+      const RunningOutput running{block_out.data(), max.data(), sum.data()};
+      for (const PositionSet& keys : split_.keys) {
+        const StoredTensor k = operands_.k.rows_at(keys);
+        const StoredTensor v = operands_.v.rows_at(keys);
+        kernel.forward_block(rule(), {q.view(), queries}, {k.view(), v.view(), keys}, running);
+      }
+      finish_forward_host(running, q.rows, heads, shape().dim_v, max.data());
+      put_back(block_out, queries, out_row, out);
+      put_back(max, queries, heads, lse);
+    }
+    return relative_error(out, reference_.attention.out) <= tolerance_of(shape().type, Result::out) &&
+           relative_error(lse, reference_.attention.lse) <= fp32_tolerance;
+  }
+
+  [[nodiscard]] bool backward_is_right(AttentionKernel& kernel) const {
+    const std::int64_t heads = shape().heads_q;
+    const std::int64_t k_row = shape().heads_kv * shape().dim_qk;
+    const std::int64_t v_row = shape().heads_kv * shape().dim_v;
+    std::vector<float> dq(operands_.q.values.size());
+    std::vector<float> dk(operands_.k.values.size());
+    std::vector<float> dv(operands_.v.values.size());
+    for (const PositionSet& queries : split_.queries) {
+      const StoredTensor q = operands_.q.rows_at(queries);
+      const StoredTensor dout = operands_.dout.rows_at(queries);
+      const std::vector<float> lse = rows_at(lse_, queries, heads);
+      const std::vector<float> delta = rows_at(delta_, queries, heads);
+      std::vector<float> block_dq(q.values.size());
+      for (const PositionSet& keys : split_.keys) {
+        const StoredTensor k = operands_.k.rows_at(keys);
+        const StoredTensor v = operands_.v.rows_at(keys);
+        std::vector<float> block_dk = rows_at(dk, keys, k_row);
+        std::vector<float> block_dv = rows_at(dv, keys, v_row);
+        kernel.backward_block(rule(),
+                              {{q.view(), queries}, dout.view(), lse.data(), delta.data(), block_dq.data()},
+                              {k.view(), v.view(), keys}, {block_dk.data(), block_dv.data()});
+        put_back(block_dk, keys, k_row, dk);
+        put_back(block_dv, keys, v_row, dv);
+      }
+      put_back(block_dq, queries, heads * shape().dim_qk, dq);
+    }
+    const test::DenseAttention& right = reference_.attention;
+    return std::ranges::all_of(results_, [&](Result result) {
+      const double error = result == Result::dq   ? relative_error(dq, right.dq)
+                           : result == Result::dk ? relative_error(dk, right.dk)
+                                                  : relative_error(dv, right.dv);
+      return error <= tolerance_of(shape().type, result);
+    });
+  }
+
+  SoftmaxCase setup_;
+  BlockSplit split_;
+  std::vector<Result> results_;
+  MaskDefinition definition_;
+  AttentionMask mask_;
+  std::vector<std::int64_t> query_offsets_;
+  std::vector<std::int64_t> key_offsets_;
+  Operands operands_;
+  DenseSoftmax reference_;
+  std::vector<float> lse_;    // [tokens, heads_q]
+  std::vector<float> delta_;  // [tokens, heads_q]
+};
+
+/// Head dims that a tile is made for: those of the tile, and smaller ones, which leave columns empty.
+struct Dims {
+  std::int64_t qk;
+  std::int64_t v;
+};
+Dims smaller_than(int tile_qk, int tile_v) {
+  return tile_qk == 64 ? Dims{24, 40} : tile_qk == 128 ? Dims{72, 104} : Dims{136, tile_v == 128 ? 80 : 200};
+}
+
+/// With gaps within tiles and across their borders.
+MaskDefinition two_intervals(std::int64_t tokens) {
+  MaskDefinition definition{.kind = MaskKind::intervals, .doc_lengths = {tokens}};
+  for (std::int64_t query = 0; query < tokens; ++query) {
+    const std::int64_t gap = 5 + query % 70;
+    definition.intervals.insert(definition.intervals.end(), {query % 7, gap, gap + 1 + query % 3,
+                                                             std::min<std::int64_t>(tokens, gap + 66)});
+  }
+  return definition;
+}
+
+class CaseList {
+ public:
+  explicit CaseList(Made made) : made_{std::move(made)} {}
+
+  void add(std::string name, AttentionCase attention, const BlockSplit& split,
+           std::int64_t documents_per_row = 1) {
+    attention.type = made_.type;
+    SoftmaxCase setup{.attention = std::move(attention), .documents_per_row = documents_per_row};
+    if (made_.dropping) {
+      setup.dropout = 0.3;
+      setup.seed = 0xfedc'ba98'7654'3210;
+      setup.layer = 3;
+      setup.first_head = 28;
+    }
+    auto problem = std::make_shared<const AttentionProblem>(std::move(setup), split, made_.results);
+    cases_.push_back(
+        {std::move(name), [problem](AttentionKernel& kernel) { return problem->is_right(kernel); }});
+  }
+  void add(std::string name, const AttentionCase& attention) {
+    add(std::move(name), attention, whole(attention));
+  }
+
+  [[nodiscard]] std::vector<KernelCase> take() { return std::move(cases_); }
+
+ private:
+  Made made_;
+  std::vector<KernelCase> cases_;
+};
+
+}  // namespace
+
+bool is_attention(const KernelInstance& instance) {
+  return instance.family.ends_with("forward") ? instance.family != "finish_forward"
+                                              : instance.family.find("backward") != std::string::npos;
+}
+
+std::vector<KernelCase> attention_cases_of(const KernelInstance& instance) {
+  const Made made = made_of(instance);
+  const Dims part = smaller_than(made.tile_qk, made.tile_v);
+  CaseList cases{made};
+  cases.add(
+      "one tile and a rest",
+      {.doc_lengths = {70}, .causal = true, .heads_q = 1, .heads_kv = 1, .dim_qk = part.qk, .dim_v = part.v});
+  cases.add("full and partial visits, shared KV head", {.doc_lengths = {203},
+                                                        .causal = true,
+                                                        .heads_q = 2,
+                                                        .heads_kv = 1,
+                                                        .heads = {0, 0, 2},
+                                                        .dim_qk = made.tile_qk,
+                                                        .dim_v = made.tile_v});
+  const AttentionCase blocks{.doc_lengths = {131, 0, 62},
+                             .causal = true,
+                             .heads_q = 2,
+                             .heads_kv = 2,
+                             .heads = {7, 1, 4},
+                             .dim_qk = part.qk,
+                             .dim_v = part.v};
+  cases.add("blocks that merge, odd offsets", blocks, zigzag(blocks, 2), 3);
+  AttentionCase gaps{.heads_q = 1, .heads_kv = 1, .dim_qk = part.qk, .dim_v = part.v};
+  gaps.any_mask = two_intervals(150);
+  cases.add("two intervals of keys", gaps);
+  AttentionCase padding{.heads_q = 1, .heads_kv = 1, .dim_qk = made.tile_qk, .dim_v = made.tile_v};
+  padding.any_mask =
+      MaskDefinition{.kind = MaskKind::padding, .doc_lengths = {40, 30}, .special_lengths = {25, 0}};
+  cases.add("rows that see nothing", padding);
+  cases.add("whole tiles", {.doc_lengths = {128},
+                            .heads_q = 1,
+                            .heads_kv = 1,
+                            .dim_qk = made.tile_qk,
+                            .dim_v = made.tile_v,
+                            .q_magnitude = 4.0F});
+  return cases.take();
+}
+
+}  // namespace hcp::mutation

@@ -1,0 +1,179 @@
+/// Of the faults that mutants of the device kernels have, the cases must notice at least 95 % in every family
+/// of kernels. A sample of the mutants, spread evenly over the code and over the kinds; HCP_TEST_EXHAUSTIVE=1
+/// runs all. What survives is printed with its line in the PTX of the build.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/mutation/mutation_run.hpp"
+
+namespace hcp::mutation {
+namespace {
+
+constexpr double least_share_caught = 0.95;
+
+/// Of each kind and kernel.
+constexpr std::size_t sample_size = 3;
+
+bool exhaustive() {
+  return std::getenv("HCP_TEST_EXHAUSTIVE") != nullptr;
+}
+
+/// By family, in the order of the files.
+std::map<std::string, std::vector<KernelText>> read_families() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::directory_iterator{HCP_BUILT_PTX}) {
+    if (file.path().filename().string().ends_with(".compute_90.ptx")) {
+      files.push_back(file.path());
+    }
+  }
+  std::ranges::sort(files);
+  std::map<std::string, std::vector<KernelText>> families;
+  for (const auto& file : files) {
+    std::ostringstream text;
+    text << std::ifstream{file}.rdbuf();
+    for (KernelText& kernel : kernels_of(text.str())) {
+      families[instance_of(kernel.name).family].push_back(std::move(kernel));
+    }
+  }
+  return families;
+}
+
+const std::map<std::string, std::vector<KernelText>>& families() {
+  static const auto all = read_families();
+  return all;
+}
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, kernels] : families()) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+/// Runs `body` for 0 .. count - 1 on all threads; the first exception is thrown again at the end.
+template <typename Body>
+void for_all(std::size_t count, const Body& body) {
+  std::exception_ptr error;
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t i = 0; i < count; ++i) {
+    try {
+      body(i);
+    } catch (...) {
+#pragma omp critical(hcp_mutation_error)
+      error = error ? error : std::current_exception();
+    }
+  }
+  if (error) {
+    std::rethrow_exception(error);
+  }
+}
+
+/// At most sample_size of each kind, evenly apart; where they begin differs from kernel to kernel.
+std::vector<const Mutant*> sample(const MutationSubject& subject, std::size_t kernel_number) {
+  std::vector<const Mutant*> chosen;
+  for (std::size_t kind = 0; kind < mutation_kinds; ++kind) {
+    std::vector<const Mutant*> all;
+    for (const Mutant& mutant : subject.mutants()) {
+      if (static_cast<std::size_t>(mutant.kind) == kind) {
+        all.push_back(&mutant);
+      }
+    }
+    const std::size_t count = exhaustive() ? all.size() : std::min(sample_size, all.size());
+    constexpr double golden_ratio = 0.618034;
+    const double begin = std::fmod(golden_ratio * static_cast<double>(kernel_number), 1.0);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double place = (static_cast<double>(i) + begin) / static_cast<double>(count);
+      chosen.push_back(all[static_cast<std::size_t>(place * static_cast<double>(all.size()))]);
+    }
+  }
+  return chosen;
+}
+
+struct Trial {
+  const MutationSubject* subject;
+  const Mutant* mutant;
+  Outcome outcome = Outcome::survived;
+};
+
+using Counts = std::array<int, 4>;  ///< by Outcome
+
+int sum_of(const Counts& counts) {
+  int sum = 0;
+  for (const int count : counts) {
+    sum += count;
+  }
+  return sum;
+}
+
+void print_row(const std::string& name, const Counts& counts) {
+  std::printf("%-52s %6d %8d %8d %8d %8d\n", name.c_str(), sum_of(counts), counts[0], counts[1], counts[2],
+              counts[3]);
+}
+
+/// By kernel, by kind, and what survived.
+Counts print_table(const std::vector<Trial>& trials) {
+  Counts all{};
+  std::map<std::string, Counts> by_kernel;
+  std::map<std::string, Counts> by_kind;
+  for (const Trial& trial : trials) {
+    const auto outcome = static_cast<std::size_t>(trial.outcome);
+    ++all.at(outcome);
+    ++by_kernel[trial.subject->instance().name()].at(outcome);
+    ++by_kind[std::string{name_of(trial.mutant->kind)}].at(outcome);
+  }
+  std::printf("%-52s %6s %8s %8s %8s %8s\n", "", "faults", "numbers", "findings", "counters", "survive");
+  for (const auto& table : {by_kernel, by_kind}) {
+    for (const auto& [name, counts] : table) {
+      print_row(name, counts);
+    }
+  }
+  print_row("all", all);
+  for (const Trial& trial : trials) {
+    if (trial.outcome == Outcome::survived) {
+      const Mutant& mutant = *trial.mutant;
+      std::printf("survives: %s, PTX line %d: %s -> %s\n", trial.subject->instance().name().c_str(),
+                  mutant.line + trial.subject->kernel().line_offset, mutant.before.c_str(),
+                  mutant.after.empty() ? "nothing" : mutant.after.c_str());
+    }
+  }
+  return all;
+}
+
+class PtxMutation : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Kernels, PtxMutation, testing::ValuesIn(family_names()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(PtxMutation, FaultsAreNoticed) {
+  const std::vector<KernelText>& kernels = families().at(GetParam());
+  std::vector<std::unique_ptr<MutationSubject>> subjects(kernels.size());
+  for_all(kernels.size(),
+          [&](std::size_t i) { subjects[i] = std::make_unique<MutationSubject>(kernels[i]); });
+  std::vector<Trial> trials;
+  for (std::size_t i = 0; i < subjects.size(); ++i) {
+    for (const Mutant* mutant : sample(*subjects[i], i)) {
+      trials.push_back({subjects[i].get(), mutant});
+    }
+  }
+  for_all(trials.size(),
+          [&](std::size_t i) { trials[i].outcome = trials[i].subject->outcome_of(*trials[i].mutant); });
+  const Counts counts = print_table(trials);
+  const int survived = counts[static_cast<std::size_t>(Outcome::survived)];
+  EXPECT_GE(sum_of(counts) - survived, least_share_caught * sum_of(counts));
+}
+
+}  // namespace
+}  // namespace hcp::mutation
