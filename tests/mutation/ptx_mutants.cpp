@@ -87,6 +87,11 @@ InstructionLine guard_negated(InstructionLine line, std::string_view) {
   return line;
 }
 
+/// Without its addend, such an fma is what it was.
+bool adds_zero(const InstructionLine& line) {
+  return line.opcode.starts_with("fma.") && line.operands.back() == "0f00000000";
+}
+
 using enum MutationKind;
 constexpr Rule rules[]{
     {barrier, "bar.sync", missing},
@@ -147,7 +152,8 @@ std::vector<Mutant> mutants_of(std::string_view kernel) {
     }
     const std::string before = text_of(*instruction);
     for (const Rule& rule : rules) {
-      if (instruction->opcode.starts_with(rule.prefix)) {
+      if (instruction->opcode.starts_with(rule.prefix) &&
+          !(rule.kind == arithmetic && adds_zero(*instruction))) {
         const InstructionLine after = rule.change(*instruction, rule.opcode);
         mutants.push_back({rule.kind, number, before, after.opcode.empty() ? "" : text_of(after)});
       }

@@ -83,6 +83,7 @@ TEST(PtxMutants, Arithmetic) {
               ElementsAre("mov.b32 %r1, %r2;"));
   EXPECT_THAT(changes_of("fma.rn.f32 %f1, %f2, %f3, %f4;", arithmetic),
               ElementsAre("mul.f32 %f1, %f2, %f3;"));
+  EXPECT_TRUE(changes_of("fma.rn.f32 %f1, %f2, %f3, 0f00000000;", arithmetic).empty());
   EXPECT_THAT(changes_of("mul.f32 %f1, %f2, 0f3FB8AA3B;", arithmetic), ElementsAre("mov.f32 %f1, %f2;"));
   EXPECT_THAT(changes_of("sub.f32 %f1, %f2, %f3;", arithmetic), ElementsAre("add.f32 %f1, %f2, %f3;"));
   EXPECT_THAT(changes_of("ex2.approx.ftz.f32 %f1, %f2;", arithmetic), ElementsAre("mov.f32 %f1, %f2;"));
