@@ -18,12 +18,17 @@ struct KernelCase {
   std::function<bool(AttentionKernel& kernel)> is_right;
 };
 
+enum class Extent {
+  some,
+  all  ///< every head dim
+};
+
 /// @throws std::invalid_argument for a family that has no cases
-[[nodiscard]] std::vector<KernelCase> cases_of(const KernelInstance& instance);
+[[nodiscard]] std::vector<KernelCase> cases_of(const KernelInstance& instance, Extent extent);
 
 // One room each.
 [[nodiscard]] bool is_attention(const KernelInstance& instance);
-[[nodiscard]] std::vector<KernelCase> attention_cases_of(const KernelInstance& instance);
+[[nodiscard]] std::vector<KernelCase> attention_cases_of(const KernelInstance& instance, Extent extent);
 [[nodiscard]] std::vector<KernelCase> row_cases_of(const KernelInstance& instance);
 
 }  // namespace hcp::mutation

@@ -15,11 +15,11 @@ bool costs_differ(const Mutant& mutant, const ptx::Counters& costs, const ptx::C
 
 }  // namespace
 
-MutationSubject::MutationSubject(KernelText kernel)
+MutationSubject::MutationSubject(KernelText kernel, Extent extent)
     : kernel_{std::move(kernel)},
       instance_{instance_of(kernel_.name)},
       mutants_{mutants_of(kernel_.text)},
-      cases_{cases_of(instance_)} {
+      cases_{cases_of(instance_, extent)} {
   InterpretedKernel right{kernel_.text, instance_.entry};
   for (const KernelCase& one : cases_) {
     if (!one.is_right(right)) {
@@ -47,7 +47,18 @@ Outcome MutationSubject::outcome_of(const Mutant& mutant) const {
     }
     costs_more_or_less = costs_differ(mutant, kernel.take_counters(), counters_[i]) || costs_more_or_less;
   }
-  return costs_more_or_less ? Outcome::counters : Outcome::survived;
+  return costs_more_or_less ? Outcome::counters : reaches(mutant) ? Outcome::survived : Outcome::unreached;
+}
+
+bool MutationSubject::reaches(const Mutant& mutant) const {
+  Mutant trap = mutant;
+  trap.after = "trap;";
+  InterpretedKernel kernel{mutated(kernel_.text, trap), instance_.entry};
+  try {
+    return std::ranges::any_of(cases_, [&](const KernelCase& one) { return !one.is_right(kernel); });
+  } catch (const Found&) {
+    return true;
+  }
 }
 
 }  // namespace hcp::mutation

@@ -12,14 +12,21 @@
 
 namespace hcp::mutation {
 
-enum class Outcome { numbers, finding, counters, survived };
+enum class Outcome {
+  numbers,
+  finding,
+  counters,
+  survived,
+  unreached  ///< survived, and no case ever executes the instruction
+};
+inline constexpr std::size_t outcomes = 5;
 
 /// A kernel with its cases and what it costs when it is right.
 class MutationSubject {
  public:
   /// Runs all cases.
   /// @throws std::runtime_error if the kernel is wrong without a mutation
-  explicit MutationSubject(KernelText kernel);
+  MutationSubject(KernelText kernel, Extent extent);
 
   [[nodiscard]] const KernelInstance& instance() const { return instance_; }
   [[nodiscard]] const KernelText& kernel() const { return kernel_; }
@@ -30,6 +37,8 @@ class MutationSubject {
   [[nodiscard]] Outcome outcome_of(const Mutant& mutant) const;
 
  private:
+  [[nodiscard]] bool reaches(const Mutant& mutant) const;
+
   KernelText kernel_;
   KernelInstance instance_;
   std::vector<Mutant> mutants_;

@@ -260,8 +260,8 @@ std::vector<KernelCase> row_cases_of(const KernelInstance& instance) {
   throw std::invalid_argument{"no cases for the kernel " + instance.name()};
 }
 
-std::vector<KernelCase> cases_of(const KernelInstance& instance) {
-  return is_attention(instance) ? attention_cases_of(instance) : row_cases_of(instance);
+std::vector<KernelCase> cases_of(const KernelInstance& instance, Extent extent) {
+  return is_attention(instance) ? attention_cases_of(instance, extent) : row_cases_of(instance);
 }
 
 }  // namespace hcp::mutation
