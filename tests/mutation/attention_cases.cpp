@@ -321,33 +321,39 @@ bool is_attention(const KernelInstance& instance) {
 std::vector<KernelCase> attention_cases_of(const KernelInstance& instance, Extent extent) {
   const Made made = made_of(instance);
   const Dims part = smaller_than(made.tile_qk);
+  // Tiles of the plain kernels have half the rows and fewer, and take long.
+  const bool plain = made.type == DataType::fp32;
   CaseList cases{made};
-  cases.add(
-      "one tile and a rest",
-      {.doc_lengths = {70}, .causal = true, .heads_q = 1, .heads_kv = 1, .dim_qk = part.qk, .dim_v = part.v});
-  cases.add("full and partial visits, shared KV head", {.doc_lengths = {203},
+  cases.add("one tile and a rest", {.doc_lengths = {plain ? 37 : 70},
+                                    .causal = true,
+                                    .heads_q = 1,
+                                    .heads_kv = 1,
+                                    .dim_qk = part.qk,
+                                    .dim_v = part.v});
+  cases.add("full and partial visits, shared KV head", {.doc_lengths = {plain ? 75 : 203},
                                                         .causal = true,
                                                         .heads_q = 2,
                                                         .heads_kv = 1,
                                                         .heads = {0, 0, 2},
                                                         .dim_qk = made.tile_qk,
                                                         .dim_v = made.tile_v});
-  const AttentionCase blocks{.doc_lengths = {131, 0, 62},
-                             .causal = true,
-                             .heads_q = 2,
-                             .heads_kv = 2,
-                             .heads = {7, 1, 4},
-                             .dim_qk = made.tile_qk,
-                             .dim_v = made.tile_v};
+  const AttentionCase blocks{
+      .doc_lengths = plain ? std::vector<std::int64_t>{43, 0, 20} : std::vector<std::int64_t>{131, 0, 62},
+      .causal = true,
+      .heads_q = 2,
+      .heads_kv = 2,
+      .heads = {7, 1, 4},
+      .dim_qk = made.tile_qk,
+      .dim_v = made.tile_v};
   cases.add("blocks that merge, odd offsets", blocks, zigzag(blocks, 2), 3);
   AttentionCase gaps{.heads_q = 1, .heads_kv = 1, .dim_qk = part.qk, .dim_v = part.v};
-  gaps.any_mask = two_intervals(150);
+  gaps.any_mask = two_intervals(plain ? 90 : 150);
   cases.add("two intervals of keys", gaps);
   AttentionCase padding{.heads_q = 1, .heads_kv = 1, .dim_qk = made.tile_qk, .dim_v = made.tile_v};
   padding.any_mask =
-      MaskDefinition{.kind = MaskKind::padding, .doc_lengths = {40, 30}, .special_lengths = {25, 0}};
+      MaskDefinition{.kind = MaskKind::padding, .doc_lengths = {13, 10}, .special_lengths = {9, 0}};
   cases.add("rows that see nothing", padding);
-  cases.add("whole tiles", {.doc_lengths = {128},
+  cases.add("whole tiles", {.doc_lengths = {plain ? 64 : 128},
                             .heads_q = 1,
                             .heads_kv = 1,
                             .dim_qk = made.tile_qk,
