@@ -86,6 +86,12 @@ class HostMemory final : public MemorySource {
   void release(std::byte* data, std::int64_t bytes) noexcept override {
     release_on_host(data, static_cast<std::size_t>(bytes));
   }
+  void copy_from_host(std::byte* data, const std::byte* host, std::int64_t bytes) override {
+    std::memcpy(data, host, static_cast<std::size_t>(bytes));
+  }
+  void copy_to_host(std::byte* host, const std::byte* data, std::int64_t bytes) override {
+    std::memcpy(host, data, static_cast<std::size_t>(bytes));
+  }
 };
 
 }  // namespace

@@ -63,6 +63,10 @@ class MemorySource {
   [[nodiscard]] virtual std::byte* allocate(std::int64_t bytes) = 0;
   /// Takes back what allocate gave for as many bytes.
   virtual void release(std::byte* data, std::int64_t bytes) noexcept = 0;
+
+  /// After all that its kernel was asked for so far; the host waits until it is done.
+  virtual void copy_from_host(std::byte* data, const std::byte* host, std::int64_t bytes) = 0;
+  virtual void copy_to_host(std::byte* host, const std::byte* data, std::int64_t bytes) = 0;
 };
 
 [[nodiscard]] MemorySource& host_memory();

@@ -3,9 +3,7 @@
 
 #include <memory>
 
-#include "kernels/attention_kernel.hpp"
-#include "kernels/buffer.hpp"
-#include "kernels/stopwatch.hpp"
+#include "kernels/back_end.hpp"
 
 namespace hcp {
 
@@ -14,12 +12,9 @@ class Stream;
 }
 
 /// What computes on one device; all of it in the order of one stream. The host waits for none of it but in
-/// PhaseClock::read and where it says so.
-struct CudaBackEnd {
+/// PhaseClock::read, for copies of its memory, and where it says so.
+struct CudaBackEnd : BackEnd {
   std::shared_ptr<cuda::Stream> stream;  ///< device transports order themselves against it
-  std::shared_ptr<MemorySource> memory;  ///< as cuda::DeviceMemory
-  std::unique_ptr<AttentionKernel> kernel;
-  std::unique_ptr<PhaseClock> clock;
 };
 
 /// @param device  index as in DeviceSearch; becomes the calling thread's current one

@@ -39,6 +39,18 @@ void DeviceMemory::release(std::byte* data, std::int64_t bytes) noexcept {
   blocks_.find(bytes)->second.released.push_back(data);
 }
 
+void DeviceMemory::copy_from_host(std::byte* data, const std::byte* host, std::int64_t bytes) {
+  check(cudaMemcpyAsync(data, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_->get()),
+        "cudaMemcpyAsync");
+  stream_->synchronise();
+}
+
+void DeviceMemory::copy_to_host(std::byte* host, const std::byte* data, std::int64_t bytes) {
+  check(cudaMemcpyAsync(host, data, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_->get()),
+        "cudaMemcpyAsync");
+  stream_->synchronise();
+}
+
 void DeviceMemory::free_released() {
   for (auto& [bytes, blocks] : blocks_) {
     for (std::byte* data : blocks.released) {

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernels/buffer.hpp"
+#include "kernels/cuda/stream.hpp"
 
 namespace hcp::cuda {
 
@@ -20,7 +22,7 @@ namespace hcp::cuda {
 /// Nothing goes back to the device before the end: cudaMalloc and cudaFree would wait for all its work.
 class DeviceMemory final : public MemorySource {
  public:
-  DeviceMemory() = default;
+  explicit DeviceMemory(std::shared_ptr<Stream> stream) : stream_{std::move(stream)} {}
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   /// All buffers must have been released.
@@ -30,6 +32,8 @@ class DeviceMemory final : public MemorySource {
   /// A released buffer of this very size, else new memory: a pass needs the sizes of the one before.
   [[nodiscard]] std::byte* allocate(std::int64_t bytes) override;
   void release(std::byte* data, std::int64_t bytes) noexcept override;
+  void copy_from_host(std::byte* data, const std::byte* host, std::int64_t bytes) override;
+  void copy_to_host(std::byte* host, const std::byte* data, std::int64_t bytes) override;
 
  private:
   void free_released();
@@ -38,6 +42,7 @@ class DeviceMemory final : public MemorySource {
     std::vector<std::byte*> released;
     std::size_t made = 0;  ///< released and in use
   };
+  std::shared_ptr<Stream> stream_;
   std::map<std::int64_t, Blocks> blocks_;  ///< by bytes
 };
 

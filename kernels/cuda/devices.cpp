@@ -2,12 +2,28 @@
 
 #include <cuda_runtime_api.h>
 
+#include <utility>
+
+#include "kernels/cuda/check.hpp"
+
 namespace hcp {
 namespace {
 
 DeviceSearch none(cudaError_t reason) {
   static_cast<void>(cudaGetLastError());  // no later call is blamed for it
   return {.names = {}, .reason = cudaGetErrorString(reason)};
+}
+
+/// Of one multiprocessor. Later architectures than those known count as the last one known.
+double multiply_adds_per_cycle(int major, int minor, DataType type) {
+  const bool of_data_centers = minor == 0;  // 8.6, 8.9 and 12.0 are cards for graphics
+  if (type == DataType::fp32) {
+    return major == 8 && of_data_centers ? 64 : 128;
+  }
+  if (major == 8) {
+    return of_data_centers ? 1024 : 512;
+  }
+  return major == 9 ? 2048 : major == 12 ? 512 : 4096;
 }
 
 }  // namespace
@@ -27,6 +43,20 @@ DeviceSearch find_devices() {
     found.names.emplace_back(static_cast<const char*>(properties.name));
   }
   return found;
+}
+
+double device_peak_flops(int device, DataType type) {
+  int major = 0;
+  int minor = 0;
+  int multiprocessors = 0;
+  int kilohertz = 0;
+  for (const auto& [value, attribute] : {std::pair{&major, cudaDevAttrComputeCapabilityMajor},
+                                         {&minor, cudaDevAttrComputeCapabilityMinor},
+                                         {&multiprocessors, cudaDevAttrMultiProcessorCount},
+                                         {&kilohertz, cudaDevAttrClockRate}}) {
+    cuda::check(cudaDeviceGetAttribute(value, attribute, device), "cudaDeviceGetAttribute");
+  }
+  return 2.0 * multiply_adds_per_cycle(major, minor, type) * multiprocessors * kilohertz * 1e3;
 }
 
 std::string cuda_build() {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/data_type.hpp"
+
 namespace hcp {
 
 struct DeviceSearch {
@@ -14,6 +16,12 @@ struct DeviceSearch {
 
 /// Asks the CUDA runtime; not a moment is spent on a device.
 [[nodiscard]] DeviceSearch find_devices();
+
+/// Of one device for products of this type: 2 flops of every multiply-add unit (tensor cores for 16 bits,
+/// dense matrices) in every cycle of its highest clock.
+/// @throws std::runtime_error if it does not answer
+/// @source NVIDIA's data sheets of A100, A10, L40S, H100 and B200: rate / (multiprocessors x boost clock)
+[[nodiscard]] double device_peak_flops(int device, DataType type);
 
 /// "13.0.88 for 80-real 90-real", or why there is none.
 [[nodiscard]] std::string cuda_build();

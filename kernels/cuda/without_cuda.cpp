@@ -16,6 +16,10 @@ DeviceSearch find_devices() {
   return {.names = {}, .reason = built_without};
 }
 
+double device_peak_flops(int /*device*/, DataType /*type*/) {
+  throw std::runtime_error{built_without};
+}
+
 std::string cuda_build() {
   return "none (built without)";
 }

@@ -45,13 +45,15 @@ void check_softmax(const SoftmaxTerms& softmax, const ExchangePlan& plan) {
 }  // namespace
 
 ContextParallelAttention::ContextParallelAttention(const ExchangePlan& plan, const BlockRule& rule,
-                                                   AttentionKernel& kernel,
+                                                   const BackEnd& back_end,
                                                    std::vector<Transport*> transports, MemoryLedger& ledger,
                                                    PhaseLog& log, int layer, const SoftmaxTerms& softmax)
     : plan_{plan},
       rule_{rule},
       softmax_{softmax},
-      kernel_{kernel},
+      kernel_{*back_end.kernel},
+      memory_{*back_end.memory},
+      clock_{*back_end.clock},
       transports_{std::move(transports)},
       ledger_{ledger},
       log_{log},
@@ -69,7 +71,7 @@ ContextParallelAttention::ContextParallelAttention(const ExchangePlan& plan, con
                                 " transports are given"};
   }
   for (const Transport* transport : transports_) {
-    if (transport->memory_space() != kernel.memory_space()) {
+    if (transport->memory_space() != kernel_.memory_space()) {
       throw std::invalid_argument{
           "kernel and transport use different memory; both must be host or both device"};
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/attention_kernel.hpp"
+#include "kernels/back_end.hpp"
 #include "kernels/buffer.hpp"
 #include "src/attention/layer_tensors.hpp"
 #include "src/attention/phase_log.hpp"
@@ -34,17 +35,17 @@ struct SoftmaxTerms {
 
 class ContextParallelAttention {
  public:
-  /// @param plan, kernel, transports, ledger, log  must outlive the attention
+  /// @param plan, back_end, transports, ledger, log  must outlive the attention
   /// @param rule        its heads and dropout.layer are set from `plan` and `layer`
   /// @param transports  one for each of plan.communicators
   /// @param layer       for the record, and for what dropout drops
   /// @throws std::invalid_argument if kernel and transports use different memory, a communicator has no
   /// transport, or the softmax terms do not cover the heads
-  ContextParallelAttention(const ExchangePlan& plan, const BlockRule& rule, AttentionKernel& kernel,
+  ContextParallelAttention(const ExchangePlan& plan, const BlockRule& rule, const BackEnd& back_end,
                            std::vector<Transport*> transports, MemoryLedger& ledger, PhaseLog& log, int layer,
                            const SoftmaxTerms& softmax = {});
 
-  /// q, k, v to out and lse. Collective over the CP group.
+  /// q, k, v to out and lse. Collective over the CP group. Done when it returns, as backward.
   /// @param backward_follows  keep what backward needs
   void forward(const LayerTensors& tensors, bool backward_follows, Work work = Work::all,
                const PhaseObserver& observe = {});
@@ -60,6 +61,8 @@ class ContextParallelAttention {
   BlockRule rule_;
   SoftmaxTerms softmax_;
   AttentionKernel& kernel_;
+  MemorySource& memory_;
+  PhaseClock& clock_;
   std::vector<Transport*> transports_;
   MemoryLedger& ledger_;
   PhaseLog& log_;

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "kernels/buffer.hpp"
+#include "kernels/mirror.hpp"
 #include "src/exchange/exchange_plan.hpp"
 #include "src/exchange/plan_memory.hpp"
 
@@ -13,14 +13,22 @@ namespace hcp {
 class LayerTensors {
  public:
   /// Memory for what `passes` need, in the shapes of the plan.
-  LayerTensors(const ExchangePlan& plan, PassSelection passes, MemoryLedger& ledger);
+  /// @param memory  of the kernel; must outlive the tensors
+  LayerTensors(const ExchangePlan& plan, PassSelection passes, MemoryLedger& ledger,
+               MemorySource& memory = host_memory());
 
-  /// [rows, heads, dim]; empty where the passes do not need it.
+  /// [rows, heads, dim] where the kernel computes; empty where the passes do not need it.
   [[nodiscard]] TensorView view(KnownArray array) const;
+  /// The same where the host can reach it, with the values of the last to_host.
+  [[nodiscard]] TensorView host_view(KnownArray array) const;
+
+  /// All tensors; as Mirror.
+  void to_kernel();
+  void to_host();
 
  private:
-  std::array<Buffer, known_arrays> buffers_;
-  std::array<TensorView, known_arrays> views_;
+  std::array<Mirror, known_arrays> mirrors_;
+  std::array<TensorView, known_arrays> shapes_;  ///< without data
 };
 
 }  // namespace hcp

@@ -6,7 +6,6 @@
 #include <variant>
 #include <vector>
 
-#include "kernels/stopwatch.hpp"
 #include "src/attention/context_parallel_attention.hpp"
 
 namespace hcp {
@@ -34,29 +33,28 @@ class ContextParallelAttention::Execution {
         make(id);
       }
       const Instruction& instruction = program_.instructions[i];
-      phase_ = {.layer = a_.layer_,
-                .level = static_cast<std::int16_t>(instruction.level),
-                .step = static_cast<std::int16_t>(instruction.step),
-                .pass = pass_};
-      if (observe_) {
-        observe_(phase_);
-      }
-      phase_.begin_s = now_s();
-      if (std::visit(*this, instruction.action)) {
-        phase_.end_s = now_s();
-        record_phase();
+      if (is_executed(instruction.action)) {
+        phase_ = {.layer = a_.layer_,
+                  .level = static_cast<std::int16_t>(instruction.level),
+                  .step = static_cast<std::int16_t>(instruction.step),
+                  .kind = std::visit([](const auto& action) { return kind_of(action); }, instruction.action),
+                  .pass = pass_};
+        if (observe_) {
+          observe_(phase_);
+        }
+        const std::size_t interval = a_.clock_.begin(name_of(phase_.kind).data());
+        std::visit(*this, instruction.action);
+        a_.clock_.end();
+        record_phase(interval);
       }
       for (const ArrayId id : lifetimes.freed_after[i]) {
         a_.buffers_[index(id)] = Buffer{};
       }
     }
+    set_times();
   }
 
-  // Each returns whether it did anything.
-  bool operator()(const Post& post) {
-    if (work_ == Work::computation) {
-      return false;
-    }
+  void operator()(const Post& post) {
     const Transfer& transfer = program_.transfers[index(post.transfer)];
     MessageSet messages;
     for (const PlannedMessage& message : transfer.sends) {
@@ -69,21 +67,16 @@ class ContextParallelAttention::Execution {
                     (pass_ == Pass::forward ? ", forward" : ", backward") + ", level " +
                     std::to_string(transfer.level) + ", step " + std::to_string(transfer.step);
     open_[index(post.transfer)] = a_.transports_[index(transfer.communicator)]->post(messages);
-    record(PhaseKind::post, transfer.sends);
-    return true;
+    count(transfer.sends);
   }
 
-  bool operator()(const Wait& wait) {
-    if (work_ == Work::computation) {
-      return false;
-    }
+  void operator()(const Wait& wait) {
     open_[index(wait.transfer)]->wait();
     open_[index(wait.transfer)].reset();
-    record(PhaseKind::wait, program_.transfers[index(wait.transfer)].receives);
-    return true;
+    count(program_.transfers[index(wait.transfer)].receives);
   }
 
-  bool operator()(const Move& move) {
+  void operator()(const Move& move) {
     const BasicRowTable<const std::byte> from = table<const std::byte>(move.from);
     const BasicRowTable<std::byte> to = table<std::byte>(move.to);
     if (move.kind == Move::Kind::add) {
@@ -91,26 +84,19 @@ class ContextParallelAttention::Execution {
     } else {
       a_.kernel_.copy_rows(from, to, move.rows, move.elements);
     }
-    phase_.kind = move.kind == Move::Kind::add ? PhaseKind::copy : PhaseKind::pack;
     phase_.bytes = move.rows * move.elements * static_cast<std::int64_t>(size_of(from.type));
-    return true;
   }
 
-  bool operator()(const Fill& fill) {
+  void operator()(const Fill& fill) {
     const ArrayPlan& array = a_.plan_.arrays[index(fill.array)];
     // Zero has the same bits in every type, and only zero is filled into anything but fp32.
     const std::int64_t bytes =
         fill.rows * array.row_elements() * static_cast<std::int64_t>(size_of(array.type));
     a_.kernel_.fill(as_floats(fill.array), bytes / static_cast<std::int64_t>(sizeof(float)), fill.value);
-    phase_.kind = PhaseKind::copy;
     phase_.bytes = bytes;
-    return true;
   }
 
-  bool operator()(const FinishForward& /*finish*/) {
-    if (work_ == Work::communication) {
-      return false;
-    }
+  void operator()(const FinishForward& /*finish*/) {
     const AttentionArrays& arrays = a_.plan_.attention;
     const ArrayPlan& out = a_.plan_.arrays[index(arrays.running_out)];
     if (!a_.softmax_.max_logits.empty()) {
@@ -121,26 +107,18 @@ class ContextParallelAttention::Execution {
         {as_floats(arrays.running_out), as_floats(arrays.running_max), as_floats(arrays.running_sum)},
         out.rows, out.heads, out.dim, as_floats(array_lse),
         a_.softmax_.sinks.empty() ? nullptr : own_heads(a_.softmax_.sinks));
-    return true;
   }
 
-  bool operator()(const RowDot& dot) {
-    if (work_ == Work::communication) {
-      return false;
-    }
+  void operator()(const RowDot& dot) {
     a_.kernel_.row_dot(view(dot.out), view(dot.dout), as_floats(dot.delta));
     if (!a_.softmax_.dsinks.empty()) {
       const ArrayPlan& delta = a_.plan_.arrays[index(dot.delta)];
       a_.kernel_.sink_gradients(own_heads(a_.softmax_.sinks), as_floats(array_lse), as_floats(dot.delta),
                                 delta.rows, delta.heads, own_heads(a_.softmax_.dsinks));
     }
-    return true;
   }
 
-  bool operator()(const Attend& attend) {
-    if (work_ == Work::communication) {
-      return false;
-    }
+  void operator()(const Attend& attend) {
     const AttentionArrays& arrays = a_.plan_.attention;
     const PositionSet positions = positions_of(attend.query, a_.plan_.rows);
     const QueryBlock query{view(arrays.q).row_slice(attend.query.first, attend.query.count), positions};
@@ -151,7 +129,7 @@ class ContextParallelAttention::Execution {
                                {float_row(arrays.running_out, attend.query.first),
                                 float_row(arrays.running_max, attend.query.first),
                                 float_row(arrays.running_sum, attend.query.first)});
-      return true;
+      return;
     }
     a_.kernel_.backward_block(a_.rule_,
                               {.query = query,
@@ -160,11 +138,44 @@ class ContextParallelAttention::Execution {
                                .delta = float_row(arrays.delta, attend.query.first),
                                .dq = float_row(arrays.dq, attend.query.first)},
                               kv, {as_floats(attend.dk), as_floats(attend.dv)});
-    return true;
   }
 
  private:
+  /// A phase of the log that the clock knows by the numbers of its first and its last interval.
+  struct Timed {
+    std::size_t phase;
+    std::size_t first;
+    std::size_t last;
+  };
+
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+  static PhaseKind kind_of(const Post&) { return PhaseKind::post; }
+  static PhaseKind kind_of(const Wait&) { return PhaseKind::wait; }
+  static PhaseKind kind_of(const Move& move) {
+    return move.kind == Move::Kind::add ? PhaseKind::copy : PhaseKind::pack;
+  }
+  static PhaseKind kind_of(const Fill&) { return PhaseKind::copy; }
+  template <typename Arithmetic>
+  static PhaseKind kind_of(const Arithmetic&) {
+    return PhaseKind::compute;
+  }
+
+  /// Messages are no part of computation alone, arithmetic none of communication alone; what moves rows
+  /// belongs to both.
+  [[nodiscard]] bool is_executed(const decltype(Instruction::action)& action) const {
+    switch (std::visit([](const auto& a) { return kind_of(a); }, action)) {
+      case PhaseKind::post:
+      case PhaseKind::wait:
+        return work_ != Work::computation;
+      case PhaseKind::compute:
+        return work_ != Work::communication;
+      case PhaseKind::pack:
+      case PhaseKind::copy:
+        return true;
+    }
+    return true;
+  }
 
   /// Of the heads that this rank computes with, in a table of all heads of the tensor-parallel rank.
   template <typename Float>
@@ -185,23 +196,31 @@ class ContextParallelAttention::Execution {
   }
 
   /// Rows move in as many instructions as there are runs of them; what follows each other is one phase.
-  void record_phase() {
+  void record_phase(std::size_t interval) {
     const auto moves = [](const Phase& p) { return p.kind == PhaseKind::pack || p.kind == PhaseKind::copy; };
-    if (recorded_ > 0 && moves(phase_)) {
+    if (!timed_.empty() && moves(phase_)) {
       Phase& last = a_.log_.back();
       if (last.kind == phase_.kind && last.level == phase_.level && last.step == phase_.step) {
-        last.end_s = phase_.end_s;
+        timed_.back().last = interval;
         last.bytes += phase_.bytes;
         return;
       }
     }
+    timed_.push_back({a_.log_.size(), interval, interval});
     a_.log_.push_back(phase_);
-    ++recorded_;
+  }
+
+  void set_times() {
+    const std::vector<PhaseClock::Interval> intervals = a_.clock_.read();
+    for (const Timed& timed : timed_) {
+      a_.log_[timed.phase].begin_s = intervals.at(timed.first).begin_s;
+      a_.log_[timed.phase].end_s = intervals.at(timed.last).end_s;
+    }
   }
 
   void make(ArrayId id) {
     const ArrayPlan& array = a_.plan_.arrays[index(id)];
-    a_.buffers_[index(id)] = Buffer{a_.ledger_, array.category, array.bytes()};
+    a_.buffers_[index(id)] = Buffer{a_.ledger_, array.category, array.bytes(), a_.memory_};
     if (work_ ==
         Work::computation) {  // nothing arrives in it, and what lies there may be slow to compute with
       a_.kernel_.fill(as_floats(id), array.bytes() / static_cast<std::int64_t>(sizeof(float)), 0.0F);
@@ -231,8 +250,7 @@ class ContextParallelAttention::Execution {
     }
     return message;
   }
-  void record(PhaseKind kind, const std::vector<PlannedMessage>& messages) {
-    phase_.kind = kind;
+  void count(const std::vector<PlannedMessage>& messages) {
     for (const PlannedMessage& message : messages) {
       phase_.bytes += message.bytes();
     }
@@ -246,7 +264,7 @@ class ContextParallelAttention::Execution {
   const PhaseObserver& observe_;
   std::vector<TensorView> known_;
   std::vector<std::optional<Ticket>> open_;
-  std::int64_t recorded_ = 0;  ///< phases of this pass in the log
+  std::vector<Timed> timed_;  ///< phases of this pass in the log
   Phase phase_;
 };
 

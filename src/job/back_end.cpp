@@ -1,31 +1,48 @@
 #include "src/job/back_end.hpp"
 
+#include <optional>
 #include <stdexcept>
 
 namespace hcp {
 namespace {
 
-/// Why a run cannot use CUDA. Nothing can as long as no transport moves messages between devices.
-std::string obstacle(const DeviceSearch& devices) {
+/// Why a rank cannot compute on a device.
+std::optional<std::string> obstacle(const DeviceSearch& devices, int cp_size) {
   if (devices.names.empty()) {
     return "no device answers: " + devices.reason;
   }
-  return devices.names.front() +
-         " answers, but the device path needs device transports, which are not built yet";
+  if (cp_size > 1) {
+    return devices.names.front() + " answers, but " + std::to_string(cp_size) +
+           " context-parallel ranks need transports between devices, which are not built yet";
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-void check_back_end(const JobConfig& config, const DeviceSearch& devices) {
-  const bool by_back_end = config.backend == BackendChoice::cuda;
-  if (by_back_end || config.attention_kernel == KernelChoice::cuda) {
-    throw std::invalid_argument{std::string{by_back_end ? "--backend" : "--attention-kernel"} +
-                                " cuda: " + obstacle(devices) + "; use cpu"};
+ChosenBackEnd choose_back_end(const JobConfig& config, const DeviceSearch& devices, int cp_size) {
+  const bool cuda_back_end = config.backend == BackendChoice::cuda;
+  const bool cuda = cuda_back_end || config.attention_kernel == KernelChoice::cuda;
+  const bool cpu_kernel =
+      config.attention_kernel == KernelChoice::cpu || config.attention_kernel == KernelChoice::reference;
+  if (cuda && (cpu_kernel || config.backend == BackendChoice::cpu)) {
+    throw std::invalid_argument{"--backend " + std::string{name_in(backend_choice_names, config.backend)} +
+                                " and --attention-kernel " +
+                                std::string{name_in(kernel_choice_names, config.attention_kernel)} +
+                                " compute in different memory; one of them is enough"};
   }
-}
-
-std::string describe_back_end(const JobConfig& config, const DeviceSearch& devices) {
-  return config.backend == BackendChoice::cpu ? "cpu" : "cpu (" + obstacle(devices) + ")";
+  if (config.backend == BackendChoice::cpu || cpu_kernel) {
+    return {};
+  }
+  const std::optional<std::string> found = obstacle(devices, cp_size);
+  if (!found) {
+    return {.back_end = BackendChoice::cuda, .reason = {}};
+  }
+  if (cuda) {
+    throw std::invalid_argument{std::string{cuda_back_end ? "--backend" : "--attention-kernel"} +
+                                " cuda: " + *found + "; use cpu"};
+  }
+  return {.back_end = BackendChoice::cpu, .reason = *found};
 }
 
 }  // namespace hcp

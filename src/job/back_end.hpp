@@ -8,12 +8,17 @@
 
 namespace hcp {
 
-/// @param devices  of this host
-/// @throws std::invalid_argument if the user insists on CUDA and cannot have it
-void check_back_end(const JobConfig& config, const DeviceSearch& devices);
+/// What the options and the machine come to.
+struct ChosenBackEnd {
+  BackendChoice back_end = BackendChoice::cpu;  ///< cpu or cuda
+  std::string reason;  ///< where the user left the choice and it is cpu, what decided; else empty
+};
 
-/// For the header: the back end, and where the user left the choice, what decided. "cpu (no device answers:
-/// no CUDA-capable device is detected)".
-[[nodiscard]] std::string describe_back_end(const JobConfig& config, const DeviceSearch& devices);
+/// @param devices  of this host
+/// @param cp_size  ranks of a context-parallel group: more than one need transports between devices
+/// @throws std::invalid_argument if the user insists on CUDA and cannot have it, or wants two back ends at
+/// once
+[[nodiscard]] ChosenBackEnd choose_back_end(const JobConfig& config, const DeviceSearch& devices,
+                                            int cp_size);
 
 }  // namespace hcp

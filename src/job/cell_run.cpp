@@ -1,5 +1,8 @@
 #include "src/job/cell_run.hpp"
 
+#include <algorithm>
+#include <span>
+
 #include "src/job/input.hpp"
 #include "topology/level_digits.hpp"
 
@@ -21,6 +24,11 @@ std::vector<int> sizes_of(const LayerGeometry& geometry) {
   return sizes;
 }
 
+/// `data` is one of the two sides of `mirror`.
+std::span<float> values_of(std::byte* data, const Mirror& mirror) {
+  return {reinterpret_cast<float*>(data), static_cast<std::size_t>(mirror.bytes()) / sizeof(float)};
+}
+
 void add(TrafficLedger& sum, const TrafficLedger& ledger) {
   for (const auto& [key, traffic] : ledger) {
     sum[key] += traffic;
@@ -30,7 +38,7 @@ void add(TrafficLedger& sum, const TrafficLedger& ledger) {
 }  // namespace
 
 CellRun::CellRun(const JobConfig& config, const JobPlan& plan, HierarchicalCommunicators& communicators,
-                 std::unique_ptr<AttentionKernel> kernel, const TransportFactory& make_transport)
+                 BackEnd back_end, const TransportFactory& make_transport)
     : plan_{plan},
       document_offsets_{plan.shape().document_offsets()},
       kv_document_offsets_{plan.shape().kv_document_offsets()},
@@ -44,7 +52,7 @@ CellRun::CellRun(const JobConfig& config, const JobPlan& plan, HierarchicalCommu
       passes_{config.pass},
       work_{work_of(config)},
       cp_rank_{communicators.cp_rank()},
-      kernel_{std::move(kernel)} {
+      back_end_{std::move(back_end)} {
   for (int scheme = 0; scheme < static_cast<int>(plan.schemes().size()); ++scheme) {
     const LayerGeometry& geometry = plan.geometry(scheme);
     Exchange exchange{make_exchange_plan(geometry, cp_rank_), {}, {}};
@@ -62,29 +70,66 @@ CellRun::CellRun(const JobConfig& config, const JobPlan& plan, HierarchicalCommu
     for (const auto& transport : exchange.transports) {
       transports.push_back(transport.get());
     }
-    tensors_.emplace_back(exchange.plan, passes_, memory_);
+    tensors_.emplace_back(exchange.plan, passes_, memory_, *back_end_.memory);
     softmax_.push_back(make_softmax(config, layer, dropout_.first_head, plan.query_heads()));
-    layers_.push_back(std::make_unique<ContextParallelAttention>(
-        exchange.plan, rule, *kernel_, std::move(transports), memory_, log_, layer, softmax_.back().terms));
+    layers_.push_back(std::make_unique<ContextParallelAttention>(exchange.plan, rule, back_end_,
+                                                                 std::move(transports), memory_, log_, layer,
+                                                                 softmax_.back().of_kernel()));
   }
 }
 
 CellRun::Softmax CellRun::make_softmax(const JobConfig& config, int layer, std::int64_t first_head,
                                        std::int64_t heads) {
-  Softmax softmax;
-  const auto count = static_cast<std::size_t>(heads);
-  if (config.softmax_type == SoftmaxType::off_by_one) {
-    softmax.sinks.assign(count, 0.0F);
-  } else if (config.softmax_type == SoftmaxType::learnable) {
-    softmax.sinks = synthetic_sinks(config.seed, layer, first_head, heads);
-    softmax.dsinks.assign(count, 0.0F);
+  const auto make = [&](bool wanted) {
+    const std::int64_t bytes = wanted ? heads * static_cast<std::int64_t>(sizeof(float)) : 0;
+    return Mirror{terms_memory_, MemoryCategory::accumulator, bytes, *back_end_.memory};
+  };
+  const bool learnable = config.softmax_type == SoftmaxType::learnable;
+  Softmax softmax{.sinks = make(config.softmax_type != SoftmaxType::vanilla),
+                  .dsinks = make(learnable),
+                  .max_logits = make(config.return_max_logit)};
+  const std::span<float> sinks = values_of(softmax.sinks.of_host(), softmax.sinks);
+  if (learnable) {
+    std::ranges::copy(synthetic_sinks(config.seed, layer, first_head, heads), sinks.begin());
+  } else {
+    std::ranges::fill(sinks, 0.0F);  // off-by-one
   }
-  if (config.return_max_logit) {
-    softmax.max_logits.assign(count, 0.0F);
-  }
-  // The memory of a vector stays where it is when the vector moves.
-  softmax.terms = {.sinks = softmax.sinks, .dsinks = softmax.dsinks, .max_logits = softmax.max_logits};
   return softmax;
+}
+
+SoftmaxTerms CellRun::Softmax::of_kernel() const {
+  return {.sinks = values_of(sinks.of_kernel(), sinks),
+          .dsinks = values_of(dsinks.of_kernel(), dsinks),
+          .max_logits = values_of(max_logits.of_kernel(), max_logits)};
+}
+
+SoftmaxTerms CellRun::Softmax::of_host() const {
+  return {.sinks = values_of(sinks.of_host(), sinks),
+          .dsinks = values_of(dsinks.of_host(), dsinks),
+          .max_logits = values_of(max_logits.of_host(), max_logits)};
+}
+
+SoftmaxTerms CellRun::softmax(int layer) const {
+  return softmax_.at(static_cast<std::size_t>(layer)).of_host();
+}
+
+void CellRun::to_kernel() {
+  for (LayerTensors& tensors : tensors_) {
+    tensors.to_kernel();
+  }
+  for (Softmax& softmax : softmax_) {
+    softmax.sinks.to_kernel();
+  }
+}
+
+void CellRun::to_host() {
+  for (LayerTensors& tensors : tensors_) {
+    tensors.to_host();
+  }
+  for (Softmax& softmax : softmax_) {
+    softmax.dsinks.to_host();
+    softmax.max_logits.to_host();
+  }
 }
 
 Dropout CellRun::dropout(int layer) const {

@@ -1,12 +1,13 @@
-/// One rank's side of a cell: plans, transports, kernel, tensors and the layers that are run with them.
+/// One rank's side of a cell: plans, transports, back end, tensors and the layers that are run with them.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <vector>
 
-#include "kernels/attention_kernel.hpp"
+#include "kernels/back_end.hpp"
 #include "kernels/buffer.hpp"
+#include "kernels/mirror.hpp"
 #include "src/attention/context_parallel_attention.hpp"
 #include "src/comm/transport.hpp"
 #include "src/job/job_config.hpp"
@@ -24,7 +25,7 @@ class CellRun {
   /// Collective over the CP group.
   /// @param plan  must outlive the cell
   CellRun(const JobConfig& config, const JobPlan& plan, HierarchicalCommunicators& communicators,
-          std::unique_ptr<AttentionKernel> kernel, const TransportFactory& make_transport);
+          BackEnd back_end, const TransportFactory& make_transport);
   CellRun(const CellRun&) = delete;
   CellRun& operator=(const CellRun&) = delete;
 
@@ -32,13 +33,17 @@ class CellRun {
   void forward(const PhaseObserver& observe = {});
   void backward(const PhaseObserver& observe = {});
 
+  /// The inputs that the host has written go to the kernel, its results to the host. All layers; nothing to
+  /// do where the kernel computes in the host's memory.
+  void to_kernel();
+  void to_host();
+
   [[nodiscard]] const LayerTensors& tensors(int layer) const {
     return tensors_.at(static_cast<std::size_t>(layer));
   }
-  /// What the softmax of a layer takes and gave, [query heads of the tensor-parallel rank] each.
-  [[nodiscard]] const SoftmaxTerms& softmax(int layer) const {
-    return softmax_.at(static_cast<std::size_t>(layer)).terms;
-  }
+  /// What the softmax of a layer takes and gave, [query heads of the tensor-parallel rank] each, in the
+  /// memory of the host.
+  [[nodiscard]] SoftmaxTerms softmax(int layer) const;
   [[nodiscard]] Dropout dropout(int layer) const;
   [[nodiscard]] const ExchangePlan& exchange(int layer) const;
   [[nodiscard]] const PositionSet& shard() const {
@@ -72,27 +77,30 @@ class CellRun {
 
   /// The memory of SoftmaxTerms.
   struct Softmax {
-    std::vector<float> sinks;
-    std::vector<float> dsinks;
-    std::vector<float> max_logits;
-    SoftmaxTerms terms{};
+    Mirror sinks;
+    Mirror dsinks;
+    Mirror max_logits;
+
+    [[nodiscard]] SoftmaxTerms of_kernel() const;
+    [[nodiscard]] SoftmaxTerms of_host() const;
   };
-  [[nodiscard]] static Softmax make_softmax(const JobConfig& config, int layer, std::int64_t first_head,
-                                            std::int64_t heads);
+  [[nodiscard]] Softmax make_softmax(const JobConfig& config, int layer, std::int64_t first_head,
+                                     std::int64_t heads);
 
   const JobPlan& plan_;
   std::vector<std::int64_t> document_offsets_;  ///< of queries; dropout looks into both
   std::vector<std::int64_t> kv_document_offsets_;
   Dropout dropout_;
-  std::vector<Softmax> softmax_;  ///< by layer
   PassSelection passes_;
   Work work_;
   int cp_rank_;
-  std::unique_ptr<AttentionKernel> kernel_;
+  BackEnd back_end_;
   MemoryLedger memory_;
+  MemoryLedger terms_memory_;  ///< a few numbers per head, which plans do not count
   PhaseLog log_;
   std::vector<Exchange> exchanges_;  ///< by scheme
   std::vector<LayerTensors> tensors_;
+  std::vector<Softmax> softmax_;  ///< by layer
   std::vector<std::unique_ptr<ContextParallelAttention>> layers_;
 };
 

@@ -97,8 +97,8 @@ std::optional<std::string> impossible_rate(double flops, double seconds, double 
   }
   std::array<char, 160> text{};
   std::snprintf(text.data(), text.size(),
-                "computed at %.1f GFLOP/s, more than twice the %.1f GFLOP/s that its threads can do",
-                rate * 1e-9, peak_flops * 1e-9);
+                "computed at %.1f GFLOP/s, more than twice its peak of %.1f GFLOP/s", rate * 1e-9,
+                peak_flops * 1e-9);
   return text.data();
 }
 

@@ -41,7 +41,7 @@ struct LevelActivity {
 
 /// All guards on a measured cell: what this rank found; what concerns all ranks is found by rank 0.
 /// Collective over the world.
-/// @param peak_flops  of the threads of one rank
+/// @param peak_flops  of one rank
 [[nodiscard]] std::vector<std::string> broken_guards(const Measurement& measurement, const JobConfig& config,
                                                      const CellRun& cell, const JobPlan& plan,
                                                      const HierarchicalCommunicators& communicators,

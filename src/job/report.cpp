@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <limits>
 
-#include "kernels/cpu/cpu_isa.hpp"
 #include "src/comm/mpi_transport.hpp"
 #include "src/job/build_info.hpp"
 #include "src/job/mask_options.hpp"
@@ -118,9 +117,9 @@ RunFacts run_facts(const JobConfig& config, const JobPlan& plan,
                    const HierarchicalCommunicators& communicators, const CellRun& cell, const RankFacts& rank,
                    const RunRecord& record, const std::string& trace) {
   const std::string& node = plan.layout().node_names.at(static_cast<std::size_t>(record.rank().node));
-  const bool reference = config.attention_kernel == KernelChoice::reference;
-  return {.back_end = rank.back_end,
-          .kernel = reference ? "reference (fp64)" : "cpu (" + std::string{cpu_isa_name()} + ")",
+  return {.back_end = std::string{name_in(backend_choice_names, config.backend)} +
+                      (rank.back_end.reason.empty() ? "" : " (" + rank.back_end.reason + ")"),
+          .kernel = rank.kernel,
           .threads = rank.threads,
           .peak_flops = rank.peak_flops,
           .flops = record.cell().flops,
@@ -153,7 +152,8 @@ void print_header(std::ostream& out, const JobConfig& config, const JobPlan& pla
       << number("%.6g", config.attention_dropout) << "\n";
   out << "# back end: " << facts.back_end << "\n";
   out << "# kernel: " << facts.kernel << ", " << facts.threads << " threads per rank, peak "
-      << number("%.1f", facts.peak_flops * 1e-9) << " GFLOP/s per rank (measured)\n";
+      << number("%.1f", facts.peak_flops * 1e-9) << " GFLOP/s per rank ("
+      << (config.backend == BackendChoice::cuda ? "of the device's units at its clock" : "measured") << ")\n";
   out << "# overlap: "
       << (facts.helper_thread ? "a helper thread moves messages during computation"
                               : "not expected: MPI does not grant MPI_THREAD_MULTIPLE")

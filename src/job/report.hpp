@@ -15,7 +15,7 @@ namespace hcp {
 
 /// What the header says that is only known at run time.
 struct RunFacts {
-  std::string back_end;            ///< as describe_back_end
+  std::string back_end;            ///< "cpu (no device answers: ...)"
   std::string kernel;              ///< "cpu (avx512)"
   int threads = 1;                 ///< per rank
   double peak_flops = 0.0;         ///< of the threads of one rank, measured

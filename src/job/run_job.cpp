@@ -57,8 +57,8 @@ ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone,
   });
   set_resolved(config, *plan, facts);
   HierarchicalCommunicators communicators{everyone, layout, plan->grid()};
-  auto kernel = agree_on(everyone, [&] { return make_kernel(config, facts.threads); });
-  CellRun cell{config, *plan, communicators, std::move(kernel), make_transport};
+  auto back_end = agree_on(everyone, [&] { return make_back_end(config, facts.threads, facts.device); });
+  CellRun cell{config, *plan, communicators, std::move(back_end), make_transport};
   load_input(input, *plan, communicators, cell,
              [&](int layer) { watchdog.enter("the input of layer " + std::to_string(layer)); });
 
@@ -71,6 +71,7 @@ ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone,
   }
 
   const Measurement measurement = measure(config, cell, communicators, record, watchdog);
+  cell.to_host();
   const ResultRow result = judge(measurement, config, *plan, input, communicators, cell, facts, watchdog);
 
   const std::vector<std::string> max_logits = max_logit_lines(config, *plan, communicators, cell);

@@ -2,12 +2,14 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 
+#include "kernels/cpu/cpu_isa.hpp"
 #include "kernels/cpu/peak.hpp"
+#include "kernels/cuda/back_end.hpp"
 #include "src/job/agreement.hpp"
-#include "src/job/back_end.hpp"
 #include "src/job/config_validation.hpp"
 #include "topology/mpi_collectives.hpp"
 
@@ -22,11 +24,11 @@ struct FirstHeads {
 
 void fill_layer(const InputSource& source, const CellRun& cell, FirstHeads first, int layer) {
   const LayerTensors& tensors = cell.tensors(layer);
-  source.fill(InputTensor::q, cell.shard(), first.q, layer, tensors.view(array_q));
-  source.fill(InputTensor::k, cell.kv_shard(), first.kv, layer, tensors.view(array_k));
-  source.fill(InputTensor::v, cell.kv_shard(), first.kv, layer, tensors.view(array_v));
-  if (tensors.view(array_dout).data != nullptr) {
-    source.fill(InputTensor::dout, cell.shard(), first.q, layer, tensors.view(array_dout));
+  source.fill(InputTensor::q, cell.shard(), first.q, layer, tensors.host_view(array_q));
+  source.fill(InputTensor::k, cell.kv_shard(), first.kv, layer, tensors.host_view(array_k));
+  source.fill(InputTensor::v, cell.kv_shard(), first.kv, layer, tensors.host_view(array_v));
+  if (tensors.host_view(array_dout).data != nullptr) {
+    source.fill(InputTensor::dout, cell.shard(), first.q, layer, tensors.host_view(array_dout));
   }
 }
 
@@ -64,11 +66,29 @@ int threads_per_rank(const JobConfig& config, const HostFacts& facts, const Node
   return default_threads_per_rank(facts.cores, ranks_sharing_cpus(on_host, facts.binding));
 }
 
+/// Ranks of the same host that come before this one.
+int place_on_host(const NodeLayout& layout, int world_rank) {
+  const auto me = layout.host_of_rank.begin() + world_rank;
+  return static_cast<int>(std::count(layout.host_of_rank.begin(), me, *me));
+}
+
+/// One for all: tensors of one group lie in one kind of memory.
+ChosenBackEnd agreed_back_end(const JobConfig& config, const DeviceSearch& devices,
+                              const MpiCommunicator& world) {
+  const ChosenBackEnd mine = choose_back_end(config, devices, grid_sizes(config, world.size()).cp);
+  const bool everywhere =
+      all_reduce(world, Reduction::min, mine.back_end == BackendChoice::cuda ? 1.0 : 0.0) > 0.0;
+  if (mine.back_end == BackendChoice::cuda && !everywhere) {
+    return {.back_end = BackendChoice::cpu, .reason = "not every rank has a device"};
+  }
+  return mine;
+}
+
 }  // namespace
 
 void check_request(const JobConfig& config, const MpiCommunicator& world, const std::string& trace_path) {
   validate(config, world.size());
-  check_back_end(config, find_devices());
+  static_cast<void>(choose_back_end(config, find_devices(), grid_sizes(config, world.size()).cp));
   if (world.rank() == 0) {
     check_trace_path(trace_path);
   }
@@ -90,6 +110,7 @@ void load_input(const Input& input, const JobPlan& plan, const HierarchicalCommu
     progress(layer);
     agree(communicators.world(), [&] { fill_layer(*input.source, cell, first, layer); });
   }
+  agree(communicators.world(), [&] { cell.to_kernel(); });
   if (input.source->has_out()) {
     progress(0);
     agree(communicators.world(), [&] { check_out(*input.source, cell.shard(), first, plan); });
@@ -107,11 +128,26 @@ NodeLayout find_nodes(const JobConfig& config, const MpiCommunicator& world) {
 RankFacts rank_facts(const JobConfig& config, const NodeLayout& layout, const MpiCommunicator& world) {
   const HostFacts host = this_host();
   const std::vector<std::string> bindings = all_gather(world, host.binding);
-  return agree_on(world, [&] {
-    const int threads = threads_per_rank(config, host, layout, world, bindings);
-    return RankFacts{world.rank(), host, threads, measured_peak_flops(config.dtype, threads),
-                     describe_back_end(config, find_devices())};
+  RankFacts facts = agree_on(world, [&] {
+    return RankFacts{.world_rank = world.rank(),
+                     .host = host,
+                     .threads = threads_per_rank(config, host, layout, world, bindings)};
   });
+  const DeviceSearch devices = find_devices();
+  facts.back_end = agreed_back_end(config, devices, world);
+  agree(world, [&] {
+    if (facts.back_end.back_end == BackendChoice::cuda) {
+      facts.device = place_on_host(layout, world.rank()) % static_cast<int>(devices.names.size());
+      facts.kernel = "cuda (" + devices.names.at(static_cast<std::size_t>(facts.device)) + ")";
+      facts.peak_flops = device_peak_flops(facts.device, config.dtype);
+    } else {
+      facts.kernel = config.attention_kernel == KernelChoice::reference
+                         ? "reference (fp64)"
+                         : "cpu (" + std::string{cpu_isa_name()} + ")";
+      facts.peak_flops = measured_peak_flops(config.dtype, facts.threads);
+    }
+  });
+  return facts;
 }
 
 void set_resolved(JobConfig& config, const JobPlan& plan, const RankFacts& facts) {
@@ -120,15 +156,21 @@ void set_resolved(JobConfig& config, const JobPlan& plan, const RankFacts& facts
   if (config.cp_partition == Partition::striped) {
     config.stripe_size = config.stripe_size.value_or(default_stripe_size);
   }
-  config.backend = BackendChoice::cpu;
+  config.backend = facts.back_end.back_end;
   if (config.attention_kernel == KernelChoice::back_end) {
-    config.attention_kernel = KernelChoice::cpu;
+    config.attention_kernel = config.backend == BackendChoice::cuda ? KernelChoice::cuda : KernelChoice::cpu;
   }
 }
 
-std::unique_ptr<AttentionKernel> make_kernel(const JobConfig& config, int threads) {
-  return config.attention_kernel == KernelChoice::reference ? make_reference_attention_kernel()
-                                                            : make_cpu_attention_kernel(threads);
+BackEnd make_back_end(const JobConfig& config, int threads, int device) {
+  switch (config.attention_kernel) {
+    case KernelChoice::cuda:
+      return make_cuda_back_end(device);
+    case KernelChoice::reference:
+      return make_host_back_end(make_reference_attention_kernel());
+    default:
+      return make_host_back_end(make_cpu_attention_kernel(threads));
+  }
 }
 
 }  // namespace hcp

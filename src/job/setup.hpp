@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "src/job/back_end.hpp"
 #include "src/job/cell_run.hpp"
 #include "src/job/input.hpp"
 #include "src/job/job_config.hpp"
@@ -23,7 +24,7 @@ struct Input {
 };
 
 /// What can be refused without opening a file. The trace is rank 0's business alone.
-/// @throws std::invalid_argument as validate(), check_back_end() and check_trace_path()
+/// @throws std::invalid_argument as validate(), choose_back_end() and check_trace_path()
 void check_request(const JobConfig& config, const MpiCommunicator& world, const std::string& trace_path);
 
 /// Reads the sizes of an input file, or takes those of the options.
@@ -39,8 +40,10 @@ struct RankFacts {
   int world_rank = 0;  ///< as MPI numbered it
   HostFacts host;
   int threads = 1;
-  double peak_flops = 0.0;  ///< of these threads, measured
-  std::string back_end;     ///< as describe_back_end
+  ChosenBackEnd back_end{};  ///< the same on all ranks
+  int device = 0;            ///< that this rank computes on; with CUDA
+  std::string kernel{};      ///< "cpu (avx512)", "cuda (NVIDIA H200)"
+  double peak_flops = 0.0;   ///< of these threads, measured, or of the device, as device_peak_flops
 };
 
 /// Collective over `world`, the ranks as MPI numbered them.
@@ -52,7 +55,9 @@ struct RankFacts {
 /// Puts what was decided for the user into the options, so that the trace tells it.
 void set_resolved(JobConfig& config, const JobPlan& plan, const RankFacts& facts);
 
-[[nodiscard]] std::unique_ptr<AttentionKernel> make_kernel(const JobConfig& config, int threads);
+/// @param config  resolved
+/// @throws std::runtime_error if the device does not answer
+[[nodiscard]] BackEnd make_back_end(const JobConfig& config, int threads, int device = 0);
 
 /// Fills q, k, v and dout of every layer, and checks out where the input has it. Collective over the world.
 /// @param progress  called with the layer before each step that may take long

@@ -44,8 +44,9 @@ struct CellRow {
   FixedString<16> pass{};       ///< fwd, bwd or fwdbwd; ":comm" or ":compute" where only that part was run
   FixedString<24> nodes{};      ///< number of nodes, "2" or "2 (simulated)"
   double flops = not_measured;  ///< of all ranks in one iteration, visible pairs only
-  double peak_flops = not_measured;  ///< measured for the threads of one rank, as if each had a core
-  FixedString<16384> options{};      ///< every option as one JSON object; lists of over 64 values shortened
+  double peak_flops =
+      not_measured;  ///< of one rank: measured for its threads, as if each had a core, or a device's own
+  FixedString<16384> options{};  ///< every option as one JSON object; lists of over 64 values shortened
 
   static constexpr const char* table = "cells";
   [[nodiscard]] static std::vector<Column> columns();

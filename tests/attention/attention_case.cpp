@@ -144,7 +144,7 @@ LocalResult run_rank(const Problem& problem, const Setting& setting, const Answe
 
   MemoryLedger ledger;
   PhaseLog log;
-  const auto kernel = make_cpu_attention_kernel(setting.threads);
+  const BackEnd back_end = make_host_back_end(make_cpu_attention_kernel(setting.threads));
   const LayerTensors tensors{result.plan, PassSelection::both, ledger};
   load(answer.q, result.shard, tensors.view(array_q));
   load(answer.k, result.kv_shard, tensors.view(array_k));
@@ -168,7 +168,7 @@ LocalResult run_rank(const Problem& problem, const Setting& setting, const Answe
   ContextParallelAttention attention{
       result.plan,
       rule,
-      *kernel,
+      back_end,
       borrowed,
       ledger,
       log,

@@ -22,9 +22,9 @@ JobConfig with(BackendChoice backend, KernelChoice kernel = KernelChoice::back_e
   return config;
 }
 
-std::string refusal(const JobConfig& config, const DeviceSearch& devices) {
+std::string refusal(const JobConfig& config, const DeviceSearch& devices, int cp_size) {
   try {
-    check_back_end(config, devices);
+    static_cast<void>(choose_back_end(config, devices, cp_size));
   } catch (const std::invalid_argument& error) {
     return error.what();
   }
@@ -33,31 +33,50 @@ std::string refusal(const JobConfig& config, const DeviceSearch& devices) {
 
 TEST(BackEnd, CudaWithoutADeviceIsRefusedWithTheReason) {
   EXPECT_THAT(
-      refusal(with(BackendChoice::cuda), no_devices),
+      refusal(with(BackendChoice::cuda), no_devices, 1),
       AllOf(HasSubstr("--backend cuda: no device answers: the driver is on holiday"), HasSubstr("use cpu")));
-  EXPECT_THAT(refusal(with(BackendChoice::automatic, KernelChoice::cuda), no_devices),
+  EXPECT_THAT(refusal(with(BackendChoice::automatic, KernelChoice::cuda), no_devices, 1),
               HasSubstr("--attention-kernel cuda: no device answers: the driver is on holiday"));
 }
 
-TEST(BackEnd, CudaWithADeviceNeedsDeviceTransports) {
-  EXPECT_THAT(refusal(with(BackendChoice::cuda), two_devices),
-              AllOf(HasSubstr("Abacus 5000 answers"), HasSubstr("needs device transports")));
+TEST(BackEnd, SeveralContextParallelRanksNeedTransportsBetweenDevices) {
+  EXPECT_THAT(refusal(with(BackendChoice::cuda), two_devices, 4),
+              AllOf(HasSubstr("Abacus 5000 answers"), HasSubstr("4 context-parallel ranks"),
+                    HasSubstr("need transports between devices")));
+  EXPECT_THAT(choose_back_end(with(BackendChoice::automatic), two_devices, 4).reason,
+              HasSubstr("Abacus 5000 answers, but 4 context-parallel ranks"));
 }
 
-TEST(BackEnd, TheOthersAreTakenWhateverTheDevices) {
-  for (const BackendChoice backend : {BackendChoice::automatic, BackendChoice::cpu}) {
+TEST(BackEnd, OneContextParallelRankComputesOnItsDevice) {
+  for (const JobConfig& config : {with(BackendChoice::automatic), with(BackendChoice::cuda),
+                                  with(BackendChoice::automatic, KernelChoice::cuda)}) {
+    const ChosenBackEnd chosen = choose_back_end(config, two_devices, 1);
+    EXPECT_EQ(chosen.back_end, BackendChoice::cuda);
+    EXPECT_EQ(chosen.reason, "");
+  }
+}
+
+TEST(BackEnd, WhoWantsTheHostGetsIt) {
+  for (const JobConfig& config : {with(BackendChoice::cpu), with(BackendChoice::automatic, KernelChoice::cpu),
+                                  with(BackendChoice::automatic, KernelChoice::reference)}) {
     for (const DeviceSearch& devices : {no_devices, two_devices}) {
-      EXPECT_EQ(refusal(with(backend), devices), "nothing was refused");
+      const ChosenBackEnd chosen = choose_back_end(config, devices, 1);
+      EXPECT_EQ(chosen.back_end, BackendChoice::cpu);
+      EXPECT_EQ(chosen.reason, "");
     }
   }
 }
 
+TEST(BackEnd, TwoMemoriesAtOnceAreRefused) {
+  EXPECT_THAT(refusal(with(BackendChoice::cuda, KernelChoice::reference), two_devices, 1),
+              HasSubstr("--backend cuda and --attention-kernel reference compute in different memory"));
+  EXPECT_THAT(refusal(with(BackendChoice::cpu, KernelChoice::cuda), two_devices, 1),
+              HasSubstr("--backend cpu and --attention-kernel cuda compute in different memory"));
+}
+
 TEST(BackEnd, AutoSaysWhatDecided) {
-  EXPECT_EQ(describe_back_end(with(BackendChoice::automatic), no_devices),
-            "cpu (no device answers: the driver is on holiday)");
-  EXPECT_THAT(describe_back_end(with(BackendChoice::automatic), two_devices),
-              HasSubstr("cpu (Abacus 5000 answers, but the device path needs device transports"));
-  EXPECT_EQ(describe_back_end(with(BackendChoice::cpu), no_devices), "cpu");
+  EXPECT_EQ(choose_back_end(with(BackendChoice::automatic), no_devices, 1).reason,
+            "no device answers: the driver is on holiday");
 }
 
 TEST(BackEnd, ASearchForDevicesEitherFindsOneOrSaysWhyNot) {

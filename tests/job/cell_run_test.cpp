@@ -38,7 +38,7 @@ class CellOfOptions : public testing::Test {
     const JobPlan plan{config, input.shape, layout, grid_sizes(config, world_.size())};
     HierarchicalCommunicators communicators{world_, layout, plan.grid()};
     CellRun cell{
-        config, plan, communicators, make_kernel(config, 1),
+        config, plan, communicators, make_back_end(config, 1),
         [](const MpiCommunicator& comm, double timeout_s) { return make_mpi_transport(comm, timeout_s); }};
     const LayerTensors& tensors = cell.tensors(0);
     for (const auto& [tensor, array] : {std::pair{InputTensor::q, array_q},

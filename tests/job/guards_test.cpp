@@ -93,7 +93,7 @@ TEST_F(SilentLevel, NotWhereNobodyLooksAtTheOthers) {
 TEST(ImpossibleRate, AboveTwiceThePeak) {
   EXPECT_EQ(impossible_rate(2.0e9, 0.1, 1.0e10), std::nullopt);  // twice, to the FLOP
   EXPECT_EQ(impossible_rate(2.1e9, 0.1, 1.0e10),
-            "computed at 21.0 GFLOP/s, more than twice the 10.0 GFLOP/s that its threads can do");
+            "computed at 21.0 GFLOP/s, more than twice its peak of 10.0 GFLOP/s");
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST(RealInput, EverySchemeGivesWhatAnIndependentImplementationComputed) {
     ASSERT_EQ(plan.schemes().size(), static_cast<std::size_t>(schemes.count));
     HierarchicalCommunicators communicators{world, layout, plan.grid()};
     CellRun cell{
-        config, plan, communicators, make_kernel(config, 1),
+        config, plan, communicators, make_back_end(config, 1),
         [](const MpiCommunicator& comm, double timeout_s) { return make_mpi_transport(comm, timeout_s); }};
     load_input(input, plan, communicators, cell, [](int) {});
     cell.forward();

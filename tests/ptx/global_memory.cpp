@@ -7,14 +7,10 @@
 namespace hcp::ptx {
 
 GlobalMemory::GlobalMemory(DeviceMemory& memory, std::uint32_t granule, bool races, bool footprint)
-    : granule_{granule}, footprint_{footprint} {
+    : granule_{granule}, races_{races}, footprint_{footprint} {
   for (auto& [base, region] : memory.regions()) {
     Watched& watched = watched_[base];
     watched.region = &region;
-    if (races && region.writable) {
-      // An access may begin in the middle of a granule if the region does.
-      watched.words.resize(region.bytes / granule + 2);
-    }
     if (footprint) {
       watched.footprint.resize(region.bytes);
     }
@@ -64,7 +60,7 @@ std::optional<Fault> GlobalMemory::note(const GlobalAccess& access) {
       std::ranges::fill(bytes, std::uint8_t{1});
     }
   }
-  if (!watched->words.empty()) {
+  if (races_ && region.writable) {
     std::optional<Fault> found = race(*watched, access);
     fault = fault ? fault : found;
   }
@@ -72,6 +68,10 @@ std::optional<Fault> GlobalMemory::note(const GlobalAccess& access) {
 }
 
 std::optional<Fault> GlobalMemory::race(Watched& watched, const GlobalAccess& access) {
+  if (watched.words.empty()) {
+    // An access may begin in the middle of a granule if the region does.
+    watched.words.resize(watched.region->bytes / granule_ + 2);
+  }
   const std::uint64_t first_granule = watched.region->base / granule_;
   const std::uint64_t begin = access.address / granule_ - first_granule;
   const std::uint64_t end = (access.address + access.bytes - 1) / granule_ - first_granule + 1;

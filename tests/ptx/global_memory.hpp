@@ -56,7 +56,7 @@ class GlobalMemory {
   };
   struct Watched {
     DeviceMemory::Region* region = nullptr;
-    std::vector<Word> words;              // empty for read-only memory
+    std::vector<Word> words;              // from the first access on; none for read-only memory
     std::vector<std::uint8_t> footprint;  // per byte: bit 0 read, bit 1 written
   };
   static constexpr std::uint32_t several_blocks = ~0U;
@@ -68,6 +68,7 @@ class GlobalMemory {
   static void note_read(Word& word, const GlobalAccess& access);
 
   std::uint32_t granule_;
+  bool races_;
   bool footprint_;
   std::map<std::uint64_t, Watched> watched_;  // by base
   Watched* last_ = nullptr;

@@ -1,4 +1,4 @@
-/// The kernels on rows, compiled for the host, against the operations of the host.
+/// The kernels on rows against the operations of the host.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/row_operations.hpp"
-#include "tests/kernels/cuda/simt_backward_kernel.hpp"
+#include "tests/kernels/cuda/kernel_under_test.hpp"
 #include "tests/kernels/row_table.hpp"
 #include "tests/kernels/softmax_case.hpp"
 
@@ -17,18 +17,20 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Elements and strides: aligned to 16 bytes with and without a rest, and not aligned.
+/// Elements and strides: aligned to 16 bytes with and without a rest, and not aligned; of one element and of
+/// one run of elements a lane has three, four, or more.
 struct RowSizes {
   std::int64_t elements;
   std::int64_t source_stride;
   std::int64_t target_stride;
 };
-constexpr RowSizes row_sizes[]{{8, 8, 8}, {24, 24, 48}, {301, 304, 312}, {300, 301, 320}, {13, 16, 13}};
+constexpr RowSizes row_sizes[]{{8, 8, 8},    {24, 24, 48},    {301, 304, 312}, {300, 301, 320},
+                               {13, 16, 13}, {110, 111, 112}, {359, 361, 360}, {1821, 1824, 1832}};
 constexpr std::int64_t rows = 21;  // more than two blocks do at a time
 
-class SimtRows : public testing::Test {
+class RowKernels : public testing::Test {
  protected:
-  std::unique_ptr<AttentionKernel> kernel_ = make_simt_backward_kernel(simt::Order::warp_wise);
+  std::unique_ptr<AttentionKernel> kernel_ = make_kernel_under_test();
 };
 
 void expect_equal(const Table& a, const Table& b) {
@@ -37,7 +39,7 @@ void expect_equal(const Table& a, const Table& b) {
   EXPECT_EQ(left, right);
 }
 
-TEST_F(SimtRows, CopyConvertsEveryPairOfTypesAndLeavesTheGapsAlone) {
+TEST_F(RowKernels, CopyConvertsEveryPairOfTypesAndLeavesTheGapsAlone) {
   for (const RowSizes& sizes : row_sizes) {
     for (const DataType from : all_types) {
       for (const DataType to : all_types) {
@@ -53,7 +55,7 @@ TEST_F(SimtRows, CopyConvertsEveryPairOfTypesAndLeavesTheGapsAlone) {
   }
 }
 
-TEST_F(SimtRows, EqualTypesAreCopiedBitByBit) {
+TEST_F(RowKernels, EqualTypesAreCopiedBitByBit) {
   for (const DataType type : all_types) {
     const Table source{type, 8, 8};
     std::memset(source.bytes.data(), 0xff, source.bytes.copy().size());  // a NaN with every bit set
@@ -63,7 +65,7 @@ TEST_F(SimtRows, EqualTypesAreCopiedBitByBit) {
   }
 }
 
-TEST_F(SimtRows, AddWidensEveryTypeIntoFp32) {
+TEST_F(RowKernels, AddWidensEveryTypeIntoFp32) {
   for (const RowSizes& sizes : row_sizes) {
     for (const DataType from : all_types) {
       const Table source{from, rows, sizes.source_stride, 4};
@@ -76,11 +78,11 @@ TEST_F(SimtRows, AddWidensEveryTypeIntoFp32) {
   }
 }
 
-TEST_F(SimtRows, RowDot) {
+TEST_F(RowKernels, RowDot) {
   constexpr std::int64_t heads = 3;
   for (const DataType left : all_types) {
     for (const DataType right : all_types) {
-      for (const std::int64_t dim : {8, 13, 128, 260}) {
+      for (const std::int64_t dim : {8, 13, 110, 128, 260, 880}) {
         const Table out{left, rows, heads * dim, 6};
         const Table dout{right, rows, heads * dim, 7};
         std::vector<float> delta(rows * heads, -1.0F);
@@ -102,7 +104,7 @@ TEST_F(SimtRows, RowDot) {
   }
 }
 
-TEST_F(SimtRows, FinishForwardAgreesWithTheHost) {
+TEST_F(RowKernels, FinishForwardAgreesWithTheHost) {
   constexpr std::int64_t heads = 4;
   constexpr std::int64_t dim = 40;
   const std::vector<float> sinks{0.5F, -infinity, 1e4F, -1e4F};
@@ -141,7 +143,7 @@ TEST_F(SimtRows, FinishForwardAgreesWithTheHost) {
   }
 }
 
-TEST_F(SimtRows, SinksAgreeWithTheDefinition) {
+TEST_F(RowKernels, SinksAgreeWithTheDefinition) {
   const SoftmaxCase setup{.attention = {.doc_lengths = {300}, .causal = true, .heads_q = 5, .heads_kv = 5},
                           .dropout = 0.1,
                           .sinks = {0.0F, 1.5F, -2.0F, 20.0F, -infinity}};
@@ -152,7 +154,7 @@ TEST_F(SimtRows, SinksAgreeWithTheDefinition) {
   EXPECT_LE(relative_error(run.max_logits, reference.max_logits), 2e-6);
 }
 
-TEST_F(SimtRows, HugeSinksTakeEverything) {
+TEST_F(RowKernels, HugeSinksTakeEverything) {
   const AttentionCase attention{.doc_lengths = {70}};
   const SoftmaxCase setup{.attention = attention, .sinks = {1e38F, 1e4F}};
   const Operands operands = random_operands(attention, 3);
@@ -162,7 +164,7 @@ TEST_F(SimtRows, HugeSinksTakeEverything) {
   EXPECT_THAT(run.dsinks, testing::Each(0.0F));
 }
 
-TEST_F(SimtRows, MaxLogitsOfARankThatSeesNothing) {
+TEST_F(RowKernels, MaxLogitsOfARankThatSeesNothing) {
   std::vector<float> logits(3, 7.0F);
   kernel_->max_logits(nullptr, 0, 3, logits.data());
   EXPECT_THAT(logits, testing::Each(-infinity));
@@ -173,7 +175,7 @@ TEST_F(SimtRows, MaxLogitsOfARankThatSeesNothing) {
   EXPECT_FLOAT_EQ(logits[2], -4.0F * std::log(2.0F));
 }
 
-TEST_F(SimtRows, FillAndEmptyTables) {
+TEST_F(RowKernels, FillAndEmptyTables) {
   std::vector<float> values(1300, 0.0F);
   kernel_->fill(values.data(), 1299, 2.5F);
   EXPECT_EQ(values.back(), 0.0F);

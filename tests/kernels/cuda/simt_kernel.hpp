@@ -1,4 +1,4 @@
-/// The kernels of the forward pass, run on the host through tests/simt, behind the interface of all attention
+/// The kernels of devices, run on the host through the source shim, behind the interface of all attention
 /// kernels.
 #pragma once
 
@@ -11,8 +11,8 @@ namespace hcp::test {
 
 enum class FullVisits : bool { masked, as_they_are };
 
-/// All but forward blocks is the reference kernel's, and backward blocks do nothing.
-[[nodiscard]] std::unique_ptr<AttentionKernel> make_simt_forward_kernel(
+/// @param full_visits  of the forward pass
+[[nodiscard]] std::unique_ptr<AttentionKernel> make_simt_kernel(
     simt::Order order = simt::Order::warp_wise, FullVisits full_visits = FullVisits::as_they_are);
 
 }  // namespace hcp::test

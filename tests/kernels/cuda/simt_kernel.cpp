@@ -1,23 +1,40 @@
-#include "tests/kernels/cuda/simt_backward_kernel.hpp"
+#include "tests/kernels/cuda/simt_kernel.hpp"
 
 #include "kernels/cuda/backward_kernels.hpp"
+#include "kernels/cuda/forward_kernels.hpp"
 #include "kernels/cuda/row_kernel_entries.hpp"
 #include "kernels/cuda/row_parameters.hpp"
 #include "tests/kernels/cuda/device_problem.hpp"
+#include "tests/kernels/cuda/kernel_under_test.hpp"
 #include "tests/kernels/cuda/simt_launch.hpp"
 
 namespace hcp::test {
 namespace {
 
-class SimtBackwardKernel final : public AttentionKernel {
+class SimtKernel final : public AttentionKernel {
  public:
-  explicit SimtBackwardKernel(simt::Order order) : order_{order} {}
+  SimtKernel(simt::Order order, FullVisits full_visits) : order_{order}, full_visits_{full_visits} {}
 
   [[nodiscard]] MemorySpace memory_space() const override { return MemorySpace::host; }
 
   void forward_block(const BlockRule& rule, const QueryBlock& query, const KvBlock& kv,
                      const RunningOutput& running) override {
-    reference_->forward_block(rule, query, kv, running);
+    const DeviceProblem problem{rule, query, kv};
+    const cuda::BlockShape shape = problem.shape();
+    const cuda::KernelEntry& kernel =
+        cuda::forward_kernel_entry(kv.k.type, shape.dim_qk, shape.dim_v, rule.dropout.drops());
+    const ScheduleTables tables =
+        problem.query_schedule(kernel.own_rows, kernel.other_rows, full_visits_ == FullVisits::masked);
+    simt_launch(kernel, {tables.work.size(), static_cast<std::size_t>(shape.heads_q)}, order_,
+                cuda::ForwardParameters{.shape = shape,
+                                        .schedule = tables.view(),
+                                        .dropout = problem.dropout(),
+                                        .q = query.q.data,
+                                        .k = kv.k.data,
+                                        .v = kv.v.data,
+                                        .out = running.out,
+                                        .max = running.max,
+                                        .sum = running.sum});
   }
 
   void max_logits(const float* max, std::int64_t rows, std::int64_t heads, float* logits) override {
@@ -103,13 +120,17 @@ class SimtBackwardKernel final : public AttentionKernel {
   }
 
   simt::Order order_;
-  std::unique_ptr<AttentionKernel> reference_ = make_reference_attention_kernel();
+  FullVisits full_visits_;
 };
 
 }  // namespace
 
-std::unique_ptr<AttentionKernel> make_simt_backward_kernel(simt::Order order) {
-  return std::make_unique<SimtBackwardKernel>(order);
+std::unique_ptr<AttentionKernel> make_simt_kernel(simt::Order order, FullVisits full_visits) {
+  return std::make_unique<SimtKernel>(order, full_visits);
+}
+
+std::unique_ptr<AttentionKernel> make_kernel_under_test() {
+  return make_simt_kernel();
 }
 
 }  // namespace hcp::test

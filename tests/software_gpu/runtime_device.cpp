@@ -1,0 +1,119 @@
+// Entry points of the CUDA runtime: devices, and errors.
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <string_view>
+
+#include "tests/software_gpu/gpu.hpp"
+
+namespace {
+
+using hcp::software_gpu::Call;
+using hcp::software_gpu::gpu;
+
+struct ErrorText {
+  cudaError_t error;
+  const char* name;
+  const char* text;
+};
+
+/// Those that the software GPU returns.
+constexpr ErrorText error_texts[] = {
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
+    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
+    {cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice",
+     "no kernel image is available for execution on the device"},
+    {cudaErrorInvalidPtx, "cudaErrorInvalidPtx", "a PTX JIT compilation failed"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+};
+
+constexpr ErrorText unknown_error{cudaErrorUnknown, "cudaErrorUnknown", "unknown error"};
+
+const ErrorText& text_of(cudaError_t error) {
+  for (const ErrorText& known : error_texts) {
+    if (known.error == error) {
+      return known;
+    }
+  }
+  return unknown_error;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  const Call call{__func__};
+  *count = 1;
+  return call.done();
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  const Call call{__func__};
+  if (device != 0) {
+    return call.fail(cudaErrorInvalidDevice);
+  }
+  *properties = {};
+  constexpr std::string_view name = "software GPU (no hardware)";
+  std::memcpy(static_cast<char*>(properties->name), name.data(), name.size());
+  properties->major = gpu().architecture.major;
+  properties->minor = gpu().architecture.minor;
+  properties->totalGlobalMem = hcp::software_gpu::Memory::device_bytes;
+  properties->sharedMemPerBlockOptin = static_cast<std::size_t>(gpu().architecture.max_shared_bytes);
+  properties->multiProcessorCount = 1;
+  properties->warpSize = 32;
+  return call.done();
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  const Call call{__func__};
+  if (device != 0) {
+    return call.fail(cudaErrorInvalidDevice);
+  }
+  switch (attribute) {
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = gpu().architecture.major;
+      return call.done();
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = gpu().architecture.minor;
+      return call.done();
+    case cudaDevAttrMultiProcessorCount:
+      *value = 1;
+      return call.done();
+    case cudaDevAttrClockRate:
+      *value = 1'000'000;  // kHz, of a clock that nothing runs at
+      return call.done();
+    default:
+      return call.fail(cudaErrorInvalidValue);
+  }
+}
+
+cudaError_t cudaSetDevice(int device) {
+  const Call call{__func__};
+  return device == 0 ? call.done() : call.fail(cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  const Call call{__func__};
+  return call.done();
+}
+
+cudaError_t cudaGetLastError() {
+  return hcp::software_gpu::take_last_error();
+}
+
+const char* cudaGetErrorName(cudaError_t error) {
+  return text_of(error).name;
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  return text_of(error).text;
+}
+
+}  // extern "C"

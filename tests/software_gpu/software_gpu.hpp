@@ -1,0 +1,54 @@
+/// A GPU in software, to run the product's host code for devices where there is none: a double of that part
+/// of the CUDA runtime that the product calls, linked in its stead. Kernels run from their PTX through the
+/// interpreter (tests/ptx) with all of its checks, and the calls themselves are checked, too. Only programs
+/// that are linked with the double have this header's functions.
+///
+/// Device memory is NaN until it is written; a host that touches it ends with a segmentation fault. Addresses
+/// are never given out twice, so what was freed stays out of bounds. Kernels may not touch pinned memory,
+/// though devices could.
+///
+/// What this is not: every operation is done at once, in the order of the calls, so a missing wait for
+/// another stream goes unnoticed; a kernel with findings is no error of the runtime; there is one device.
+/// No hardware was used, and no time that it tells means anything.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/ptx/interpreter.hpp"
+
+namespace hcp::software_gpu {
+
+/// Kernels of the same name are replaced. @throws std::invalid_argument as ptx::Module::load
+void load_ptx(std::string_view text);
+
+/// The PTX of this build, and the limits of that architecture; each file is decoded when one of its kernels
+/// is launched.
+/// @param architecture  compute_80 or compute_90
+/// @throws std::invalid_argument for another one, std::runtime_error if a file cannot be read
+void load_built_ptx(std::string_view architecture);
+
+/// Of all launches to come. The limit of shared memory is that of the architecture.
+void set_run_options(const ptx::RunOptions& options);
+
+struct Launch {
+  std::string kernel;  ///< as nvcc mangles it
+  ptx::Report report;
+};
+
+/// As nvcc mangles it.
+/// @param function  what cudaLaunchKernel takes
+/// @throws std::invalid_argument if no object of the program brought such a kernel
+[[nodiscard]] std::string kernel_name(const void* function);
+
+/// All since the last call, in order.
+[[nodiscard]] std::vector<Launch> take_launches();
+
+/// Wrong calls of the runtime since the last call of this, each as the call and what is wrong with it.
+[[nodiscard]] std::vector<std::string> take_misuses();
+
+/// What was made and is not destroyed: memory, streams, events.
+[[nodiscard]] std::vector<std::string> live_objects();
+
+}  // namespace hcp::software_gpu
