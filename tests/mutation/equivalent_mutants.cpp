@@ -20,8 +20,6 @@ constexpr Equivalence equivalences[]{
      "columns of out begin at multiples of 8, the head dim is one: it is never one more than a column"},
     {"backward_", wait, "cp.async.wait_group 0;",
      "the last visit loads nothing: the group that is closed there, and waited for here, is empty"},
-    {"backward_", compare, "setp.gt.s32 R, R, 63;", "words of 32 keys: the bit of a 64th key is not used"},
-    {"plain_", compare, "setp.gt.s32 R, R, 63;", "tiles of 32 keys: the bit of a 64th key is not used"},
     {"copy_rows", compare, "setp.lt.u64 R, R, 768;",
      "the rest of a row in whole runs is one less than a multiple of 8"},
     {"add_rows", compare, "setp.lt.u64 R, R, 768;",
