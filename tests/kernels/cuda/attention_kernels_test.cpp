@@ -74,7 +74,8 @@ TEST_P(AttentionKernels, HeadDims) {
     std::int64_t v;
   };
   for (const Dims dims : {Dims{8, 8}, Dims{64, 64}, Dims{72, 40}, Dims{40, 72}, Dims{128, 128}, Dims{136, 8},
-                          Dims{192, 128}, Dims{8, 136}, Dims{200, 64}, Dims{256, 256}}) {
+                          Dims{192, 128}, Dims{8, 136}, Dims{200, 64}, Dims{256, 256}, Dims{24, 40},
+                          Dims{16, 72}, Dims{120, 24}, Dims{184, 48}, Dims{24, 136}, Dims{232, 32}}) {
     SCOPED_TRACE(std::to_string(dims.qk) + " / " + std::to_string(dims.v));
     expect_exact({.doc_lengths = {70, 65},
                   .causal = true,

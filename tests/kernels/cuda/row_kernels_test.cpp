@@ -18,7 +18,7 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// Elements, strides, and where the first rows begin: aligned to 16 bytes with and without a rest, and not
-/// aligned.
+/// aligned; of one element and of one run of elements a lane has three, four, or more.
 struct RowSizes {
   std::int64_t elements;
   std::int64_t source_stride;
@@ -26,8 +26,9 @@ struct RowSizes {
   std::int64_t source_first = 0;
   std::int64_t target_first = 0;
 };
-constexpr RowSizes row_sizes[]{{8, 8, 8},    {24, 24, 48},       {301, 304, 312},    {300, 301, 320},
-                               {13, 16, 13}, {24, 32, 32, 1, 0}, {24, 32, 32, 0, 3}, {40, 48, 48, 8, 8}};
+constexpr RowSizes row_sizes[]{{8, 8, 8},       {24, 24, 48},       {301, 304, 312},    {300, 301, 320},
+                               {13, 16, 13},    {24, 32, 32, 1, 0}, {24, 32, 32, 0, 3}, {40, 48, 48, 8, 8},
+                               {110, 111, 112}, {359, 361, 360},    {1821, 1824, 1832}};
 constexpr std::int64_t rows = 21;  // more than two blocks do at a time
 
 class RowKernels : public testing::Test {
@@ -92,7 +93,7 @@ TEST_F(RowKernels, RowDot) {
   constexpr std::int64_t heads = 3;
   for (const DataType left : all_types) {
     for (const DataType right : all_types) {
-      for (const std::int64_t dim : {8, 13, 128, 260}) {
+      for (const std::int64_t dim : {8, 13, 110, 128, 260, 880}) {
         const Table out{left, rows, heads * dim, 6};
         const Table dout{right, rows, heads * dim, 7};
         std::vector<float> delta(rows * heads, -1.0F);
