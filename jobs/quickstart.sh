@@ -9,6 +9,8 @@ jobs_dir=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 root=$(dirname "$jobs_dir")
 # shellcheck source=jobs/setup.sh
 source "$jobs_dir/setup.sh"
+# shellcheck source=jobs/cuda_toolkit.sh
+source "$jobs_dir/cuda_toolkit.sh"
 # shellcheck source=jobs/mpi_environment.sh
 source "$jobs_dir/mpi_environment.sh"
 
@@ -24,9 +26,10 @@ if [[ -f $root/CMakeLists.txt ]]; then
     if command -v ninja >/dev/null; then generator=(-G Ninja); fi
     # The CUDA back end takes minutes to build: only where a device answers, and for that one alone.
     cuda=(-DHCP_WITH_CUDA=OFF)
-    if command -v nvcc >/dev/null && capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null); then
+    if capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null) &&
+      hcp_install_missing_ python3-pip && hcp_provide_nvcc "$root/build/cuda"; then
       capability=${capability%%$'\n'*}
-      cuda=(-DHCP_WITH_CUDA=AUTO -DCMAKE_CUDA_ARCHITECTURES="${capability/./}-real")
+      cuda=(-DCMAKE_CUDA_COMPILER="$(hcp_find_nvcc "$root/build/cuda")" -DCMAKE_CUDA_ARCHITECTURES="${capability/./}-real")
     fi
     hcp_run_shown cmake -S "$root" -B "$build" "${generator[@]}" -DHCP_BUILD_TESTS=OFF -DHCP_BUILD_BENCHMARKS=OFF \
       "${cuda[@]}"

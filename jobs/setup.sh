@@ -10,7 +10,8 @@
 
 hcp_build_packages=(g++ cmake ninja-build pkg-config libopenmpi-dev openmpi-bin libhdf5-dev hdf5-tools
   libboost-program-options-dev python3 python3-h5py python3-numpy python3-pandas python3-matplotlib)
-hcp_test_packages=(libgtest-dev libgmock-dev libbenchmark-dev libboost-context-dev clang-format iproute2 procps)
+hcp_test_packages=(libgtest-dev libgmock-dev libbenchmark-dev libboost-context-dev python3-pip clang-format
+  iproute2 procps)
 
 # Prints a command as one would type it (on stderr, as the shell's own -x does), then runs it.
 hcp_run_shown() {

@@ -3,8 +3,9 @@
 #
 #   tests/run.sh               the quick tests
 #   tests/run.sh --all         everything that CI runs: also slow tests, the sanitizers, the emulated network,
-#                              format, rooms, and the installed tree
-#   tests/run.sh --exhaustive  with the complete matrix of MPI runs instead of its sample (hours); goes with --all
+#                              format, rooms, and the installed tree; where there is no nvcc, it is installed to
+#                              build/cuda from PyPI
+#   tests/run.sh --exhaustive  with whole products of cases where else samples run (hours); goes with --all
 #
 # Build directories: build/tests, build/sanitize. A part that cannot run here says "skipped: reason". The closing lines
 # are a table of the parts with verdict and seconds, their sum, and PASS or FAIL. Exit status 0, 1, or 2 if the
@@ -14,6 +15,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=jobs/setup.sh
 source jobs/setup.sh
+# shellcheck source=jobs/cuda_toolkit.sh
+source jobs/cuda_toolkit.sh
 # shellcheck source=jobs/mpi_environment.sh
 source jobs/mpi_environment.sh
 
@@ -147,6 +150,8 @@ check_rooms() {
 
 trap finish EXIT
 hcp_set_up --tests
+if $all; then part nvcc hcp_provide_nvcc build/cuda; fi
+if CUDACXX=$(hcp_find_nvcc "$PWD/build/cuda"); then export CUDACXX; else unset CUDACXX; fi
 part build build_tests
 if [[ ${verdict[build]} == passed ]]; then part tests main_tests; fi
 if $all; then

@@ -46,10 +46,10 @@ struct BackwardKeysMemory {
     alignas(16) std::uint16_t q[Tile::queries * dim_qk];
     alignas(16) std::uint16_t dout[Tile::queries * dim_v];
     alignas(16) RowKeys keys[Tile::queries];
-    // Queries that follow each other lie in banks that follow each other.
-    float lse[Tile::queries];                            ///< as RowFacts, once they are there
-    float delta[Tile::queries];                          ///< as RowFacts
-    std::uint32_t seen[Tile::keys / 32][Tile::queries];  ///< as seen_keys, of visits that are not full
+    // Queries that follow each other lie in banks that follow each other, and are read in pairs.
+    alignas(8) float lse[Tile::queries];                            ///< as RowFacts, once they are there
+    alignas(8) float delta[Tile::queries];                          ///< as RowFacts
+    alignas(8) std::uint32_t seen[Tile::keys / 32][Tile::queries];  ///< as seen_keys; not of full visits
   };
   alignas(128) std::uint16_t k[Tile::keys * dim_qk];
   alignas(128) std::uint16_t v[Tile::keys * dim_v];
@@ -207,15 +207,16 @@ class BackwardKeys {
   HCP_DEVICE void make_probabilities(const typename Memory::Stage& stage, int first_query, bool full,
                                      float (&p)[4]) {
     const float scale = p_.shape.softmax_scale * log2_e;
+    const auto lse = of_columns(stage.lse + first_query);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      p[i] = device::exp2(p[i] * scale - stage.lse[first_query + column_of(i)]);
+      p[i] = device::exp2(p[i] * scale - lse.of[i % 2]);
     }
     if (!full) {
+      const auto seen = of_columns(stage.seen[warp_key() / 32] + first_query);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const std::uint32_t seen = stage.seen[warp_key() / 32][first_query + column_of(i)];
-        p[i] = device::value_if(seen >> key_of(i) % 32 & 1U, p[i]);
+        p[i] = device::value_if(seen.of[i % 2] >> key_of(i) % 32 & 1U, p[i]);
       }
     }
   }
@@ -223,6 +224,7 @@ class BackwardKeys {
   /// Of 16 keys and 8 queries, from dP to dS, and P as dropped in dv.
   HCP_DEVICE void differentiate(const typename Memory::Stage& stage, int first_query, float (&p)[4],
                                 float (&ds)[4]) {
+    const auto delta = of_columns(stage.delta + first_query);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int query = first_query + column_of(i);
@@ -231,7 +233,7 @@ class BackwardKeys {
         factor =
             device::value_if(typename Memory::Pairs{memory_.kept}.kept(query, key_of(i)), p_.dropout.scale);
       }
-      ds[i] = p[i] * (ds[i] * factor - stage.delta[query]);
+      ds[i] = p[i] * (ds[i] * factor - delta.of[i % 2]);
       p[i] *= factor;
     }
   }
@@ -242,6 +244,17 @@ class BackwardKeys {
   }
   static HCP_DEVICE int column_of(int i) {
     return fragment_column(device::fresh_lane()) + i % 2;
+  }
+
+  /// Two values side by side.
+  template <typename Value>
+  struct alignas(8) ColumnPair {
+    Value of[2];
+  };
+  /// The lane's two columns of a row of eight, in one access.
+  template <typename Value>
+  static HCP_DEVICE ColumnPair<Value> of_columns(const Value* row) {
+    return *reinterpret_cast<const ColumnPair<Value>*>(row + fragment_column(device::fresh_lane()));
   }
 
   HCP_DEVICE void store_gradients() {

@@ -44,7 +44,7 @@ TEST(CudaDevices, ThatAreNotThereAreRefused) {
 }
 
 TEST(CudaDeviceMemory, GivesReleasedBuffersOfThatSizeOutAgain) {
-  DeviceMemory memory;
+  DeviceMemory memory{std::make_shared<Stream>()};
   EXPECT_EQ(memory.space(), MemorySpace::device);
   std::byte* first = memory.allocate(1000);
   std::byte* second = memory.allocate(1000);
@@ -62,13 +62,24 @@ TEST(CudaDeviceMemory, ThatIsReleasedIsFreedWhereMoreIsNeeded) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
   const auto most = static_cast<std::int64_t>(properties.totalGlobalMem / 8 * 5);
-  DeviceMemory memory;
+  DeviceMemory memory{std::make_shared<Stream>()};
   std::byte* first = memory.allocate(most);
   EXPECT_THROW(static_cast<void>(memory.allocate(most - 1)), std::bad_alloc);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   memory.release(first, most);
   std::byte* second = memory.allocate(most - 1);
   memory.release(second, most - 1);
+}
+
+TEST(CudaDeviceMemory, CopiesBetweenTheHostAndItself) {
+  DeviceMemory memory{std::make_shared<Stream>()};
+  const std::vector<std::byte> values{std::byte{1}, std::byte{2}, std::byte{3}};
+  std::byte* data = memory.allocate(3);
+  memory.copy_from_host(data, values.data(), 3);
+  std::vector<std::byte> back(3);
+  memory.copy_to_host(back.data(), data, 3);
+  EXPECT_EQ(back, values);
+  memory.release(data, 3);
 }
 
 TEST(CudaEvent, PassesAndTellsTime) {
@@ -131,7 +142,7 @@ TEST(CudaPhaseClock, TellsPhasesByTheHostsClock) {
 /// More uploads than there are places in the ring, of every size up to beyond the least capacity.
 TEST(CudaTableUpload, TablesArriveSideBySide) {
   const auto stream = std::make_shared<Stream>();
-  const auto memory = std::make_shared<DeviceMemory>();
+  const auto memory = std::make_shared<DeviceMemory>(stream);
   TableUpload upload{stream, memory};
   std::vector<DeviceTables> uploaded;
   std::vector<std::vector<std::int32_t>> numbers;
@@ -172,7 +183,7 @@ TEST(CudaTableUpload, TablesArriveSideBySide) {
 
 TEST(CudaTableUpload, NothingOfEmptyTables) {
   const auto stream = std::make_shared<Stream>();
-  TableUpload upload{stream, std::make_shared<DeviceMemory>()};
+  TableUpload upload{stream, std::make_shared<DeviceMemory>(stream)};
   const std::span<const std::byte> tables[] = {{}, {}};
   const DeviceTables uploaded = upload.upload(tables);
   EXPECT_EQ(uploaded.table<std::byte>(0), nullptr);

@@ -2,6 +2,7 @@
 /// says. HCP_WRITE_KERNEL_COUNTERS=FILE writes the file anew.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -155,6 +156,38 @@ TEST(KernelCounters, AreThoseOfTheStoredFile) {
   }
   for (const std::string& difference : differences(lines_in(HCP_KERNEL_COUNTERS), counted)) {
     ADD_FAILURE() << difference;
+  }
+}
+
+/// Two kernels, of which the second did something more.
+std::vector<KernelCounters> two_kernels(std::uint64_t ptx::Counters::*more) {
+  std::vector<KernelCounters> kernels{{"one<64>", "some rows", {}}, {"other<64>", "some rows", {}}};
+  if (more != nullptr) {
+    ++(kernels[1].counts.*more);
+  }
+  return kernels;
+}
+
+TEST(KernelCountersFile, EveryDifferenceOfTheSameCompilerCounts) {
+  const auto stored = lines_of(two_kernels(nullptr), "13.0.88");
+  EXPECT_TRUE(differences(stored, lines_of(two_kernels(nullptr), "13.0.88")).empty());
+  for (const auto more : {&ptx::Counters::warp_instructions, &ptx::Counters::global_load_bytes,
+                          &ptx::Counters::shared_extra_phases}) {
+    const auto found = differences(stored, lines_of(two_kernels(more), "13.0.88"));
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0], "stored:  " + stored[3]);
+    EXPECT_NE(found[1].find("counted: other<64>; some rows; "), std::string::npos);
+  }
+  EXPECT_EQ(differences({stored.begin(), stored.end() - 1}, stored).size(), 1U);
+}
+
+TEST(KernelCountersFile, AnotherCompilerMayUseOtherInstructions) {
+  const auto stored = lines_of(two_kernels(nullptr), "13.0.88");
+  for (const auto more : {&ptx::Counters::warp_instructions, &ptx::Counters::global_load_sectors}) {
+    EXPECT_TRUE(differences(stored, lines_of(two_kernels(more), "13.1.7")).empty());
+  }
+  for (const auto more : {&ptx::Counters::shared_extra_phases, &ptx::Counters::global_store_bytes}) {
+    EXPECT_EQ(differences(stored, lines_of(two_kernels(more), "13.1.7")).size(), 2U);
   }
 }
 

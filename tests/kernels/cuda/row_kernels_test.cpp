@@ -17,19 +17,29 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Elements and strides: aligned to 16 bytes with and without a rest, and not aligned.
+/// Elements, strides, and where the first rows begin: aligned to 16 bytes with and without a rest, and not
+/// aligned.
 struct RowSizes {
   std::int64_t elements;
   std::int64_t source_stride;
   std::int64_t target_stride;
+  std::int64_t source_first = 0;
+  std::int64_t target_first = 0;
 };
-constexpr RowSizes row_sizes[]{{8, 8, 8}, {24, 24, 48}, {301, 304, 312}, {300, 301, 320}, {13, 16, 13}};
+constexpr RowSizes row_sizes[]{{8, 8, 8},    {24, 24, 48},       {301, 304, 312},    {300, 301, 320},
+                               {13, 16, 13}, {24, 32, 32, 1, 0}, {24, 32, 32, 0, 3}, {40, 48, 48, 8, 8}};
 constexpr std::int64_t rows = 21;  // more than two blocks do at a time
 
 class RowKernels : public testing::Test {
  protected:
   std::unique_ptr<AttentionKernel> kernel_ = make_kernel_under_test();
 };
+
+/// From an element of the first row on.
+template <typename Byte>
+BasicRowTable<Byte> from_element(std::int64_t first, const BasicRowTable<Byte>& table) {
+  return {table.data + first * static_cast<std::int64_t>(size_of(table.type)), table.type, table.stride};
+}
 
 void expect_equal(const Table& a, const Table& b) {
   const std::vector<std::byte> left = a.bytes.copy();
@@ -44,8 +54,9 @@ TEST_F(RowKernels, CopyConvertsEveryPairOfTypesAndLeavesTheGapsAlone) {
         const Table source{from, rows, sizes.source_stride, 3};
         const Table target{to, rows, sizes.target_stride};
         const Table expected{to, rows, sizes.target_stride};
-        kernel_->copy_rows(source.const_view(), target.view(), rows, sizes.elements);
-        copy_rows_host(source.const_view(), expected.view(), rows, sizes.elements);
+        const auto from_view = from_element(sizes.source_first, source.const_view());
+        kernel_->copy_rows(from_view, from_element(sizes.target_first, target.view()), rows, sizes.elements);
+        copy_rows_host(from_view, from_element(sizes.target_first, expected.view()), rows, sizes.elements);
         SCOPED_TRACE(std::to_string(sizes.elements) + std::string{name_of(from)} + std::string{name_of(to)});
         expect_equal(target, expected);
       }
@@ -69,8 +80,9 @@ TEST_F(RowKernels, AddWidensEveryTypeIntoFp32) {
       const Table source{from, rows, sizes.source_stride, 4};
       const Table target{DataType::fp32, rows, sizes.target_stride, 5};
       const Table expected{DataType::fp32, rows, sizes.target_stride, 5};
-      kernel_->add_rows(source.const_view(), target.view(), rows, sizes.elements);
-      add_rows_host(source.const_view(), expected.view(), rows, sizes.elements);
+      const auto from_view = from_element(sizes.source_first, source.const_view());
+      kernel_->add_rows(from_view, from_element(sizes.target_first, target.view()), rows, sizes.elements);
+      add_rows_host(from_view, from_element(sizes.target_first, expected.view()), rows, sizes.elements);
       expect_equal(target, expected);
     }
   }
