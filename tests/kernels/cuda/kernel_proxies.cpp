@@ -1,7 +1,7 @@
 // What speed depends on of the bf16 kernels on tensor cores, counted on the software GPU, beside what
 // FlashAttention-2 does with its published tiles: tables in Markdown. Nothing of it is measured on a device.
 //
-//   kernel_proxies [TOKENS]     TOKENS of one head, 1024 unless given
+//   kernel_proxies [TOKENS]     TOKENS of one head, 2048 unless given
 
 #include <cstdio>
 #include <exception>
@@ -58,6 +58,7 @@ std::vector<LaunchedKernel> kernels_of(const AttentionCase& setup) {
 }
 
 /// Kernel -> registers of a thread on sm_90, of the budgets that every build is checked against.
+/// @throws std::runtime_error if there are none
 std::map<std::string, int> registers_of_kernels() {
   std::ifstream budgets{HCP_KERNEL_BUDGETS};
   std::map<std::string, int> registers;
@@ -66,6 +67,9 @@ std::map<std::string, int> registers_of_kernels() {
     if (const auto place = line.find(architecture); place != std::string::npos) {
       registers[line.substr(0, line.find(';'))] = std::stoi(line.substr(place + architecture.size()));
     }
+  }
+  if (registers.empty()) {
+    throw std::runtime_error{"no registers on sm_90 in " HCP_KERNEL_BUDGETS};
   }
   return registers;
 }
@@ -234,7 +238,7 @@ void print_tables(std::int64_t tokens) {
 
 int main(int argc, char** argv) {
   try {
-    hcp::test::print_tables(argc > 1 ? std::stoll(argv[1]) : 1024);
+    hcp::test::print_tables(argc > 1 ? std::stoll(argv[1]) : 2048);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "kernel_proxies: %s\n", error.what());
     return 1;
