@@ -29,9 +29,11 @@ struct BackwardKeysTile {
   static constexpr bool one_gradient = dim_qk + dim_v > 320;
   static constexpr int keys = dim_qk + dim_v <= 128 || one_gradient ? 64 : 128;
   static constexpr int queries = dim_qk + dim_v <= 256 ? 64 : 32;
-  /// Scores and dP of so many at a time: more would read fragments of keys more rarely, and not fit into the
-  /// registers.
-  static constexpr int part_queries = dim_qk + dim_v > 256 && !one_gradient ? 16 : 32;
+  /// Scores and dP of so many at a time: more read fragments of keys more rarely, as long as they fit into
+  /// the registers.
+  static constexpr int part_queries(bool dropping) {
+    return dim_qk + dim_v <= (dropping ? 128 : 256) ? 64 : dim_qk + dim_v <= 256 || one_gradient ? 32 : 16;
+  }
   static constexpr int threads = keys / 16 * warp_lanes;
   static constexpr int blocks = dim_qk + dim_v <= 128 ? 2 : 1;  ///< on a multiprocessor, at least
 };
@@ -64,6 +66,7 @@ class BackwardKeys {
   using Memory = BackwardKeysMemory<dim_qk, dim_v, dropping>;
   static constexpr bool wants_dk = gradients != KeyGradients::dv;
   static constexpr bool wants_dv = gradients != KeyGradients::dk;
+  static constexpr int part_queries = Tile::part_queries(dropping);
 
  public:
   HCP_DEVICE BackwardKeys(const BackwardParameters& parameters, std::byte* memory)
@@ -169,7 +172,7 @@ class BackwardKeys {
 
   HCP_DEVICE void add_visit(typename Memory::Stage& stage, bool full) {
 #pragma unroll 1
-    for (int first = 0; first < Tile::queries; first += Tile::part_queries) {
+    for (int first = 0; first < Tile::queries; first += part_queries) {
       add_part(stage, first, full);
     }
   }
@@ -177,20 +180,20 @@ class BackwardKeys {
   HCP_DEVICE void add_part(typename Memory::Stage& stage, int first_query, bool full) {
     const SharedTile<Tile::queries, dim_qk> q{stage.q};
     const SharedTile<Tile::queries, dim_v> dout{stage.dout};
-    float p[Tile::part_queries / 8][4] = {};
+    float p[part_queries / 8][4] = {};
     multiply_transposed<Element>(p, SharedTile<Tile::keys, dim_qk>{memory_.k}, warp_key(), q, first_query);
-    float ds[Tile::part_queries / 8][4] = {};
+    float ds[part_queries / 8][4] = {};
     if constexpr (wants_dk) {
       multiply_transposed<Element>(ds, SharedTile<Tile::keys, dim_v>{memory_.v}, warp_key(), dout,
                                    first_query);
     }
 #pragma unroll
-    for (int tile = 0; tile < Tile::part_queries / 8; ++tile) {
+    for (int tile = 0; tile < part_queries / 8; ++tile) {
       make_probabilities(stage, first_query + 8 * tile, full, p[tile]);
       differentiate(stage, first_query + 8 * tile, p[tile], ds[tile]);
     }
 #pragma unroll
-    for (int step = 0; step < Tile::part_queries / 16; ++step) {
+    for (int step = 0; step < part_queries / 16; ++step) {
       std::uint32_t rounded[4];
       if constexpr (wants_dk) {
         pack_a<Element>(rounded, ds[2 * step], ds[2 * step + 1]);

@@ -24,9 +24,8 @@ class QueryVisits {
         schedule_{schedule},
         tile_rows_{tile_rows},
         visit_{work().begin},
-        end_{work().end},
         head_{first_head() > 0 ? first_head() : 0} {
-    if (visit_ == end_) {
+    if (visit_ == work().end) {
       head_ = shape.heads_q;
     }
   }
@@ -40,7 +39,7 @@ class QueryVisits {
     return {head_, visit.tile * tile_rows_, visit.full != 0};
   }
   HCP_DEVICE void advance() {
-    if (++visit_ == end_) {
+    if (++visit_ == work().end) {
       visit_ = work().begin;
       ++head_;
     }
@@ -57,7 +56,6 @@ class QueryVisits {
   const TileSchedule& schedule_;
   int tile_rows_;
   int visit_;
-  int end_;
   int head_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/kernel_parameters.hpp"
@@ -83,10 +84,11 @@ struct KeptPairs {
     }
   }
 
-  /// All bits of a query, of 64 keys. `data` is aligned to 8 bytes.
-  HCP_DEVICE std::uint64_t row(int query) const {
-    static_assert(keys == dropout_block_keys);
-    return reinterpret_cast<const std::uint64_t*>(data)[query];
+  /// All bits of a query, of 32 or 64 keys. `data` is aligned to 8 bytes.
+  HCP_DEVICE auto row(int query) const {
+    static_assert(keys == 32 || keys == 64);
+    using Row = std::conditional_t<keys == 32, std::uint32_t, std::uint64_t>;
+    return reinterpret_cast<const Row*>(data)[query];
   }
   /// Of a key in row(). Those of keys a and b, b a multiple of 8 and a < 8, add up to that of a + b.
   static HCP_DEVICE constexpr int bit_of(int key) {

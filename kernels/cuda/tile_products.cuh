@@ -1,4 +1,5 @@
-/// Products of tiles in shared memory on tensor cores, 16 rows per warp.
+/// Products of tiles in shared memory on tensor cores, 16 rows per warp or several groups of 16 that share
+/// what is read of the right side.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,31 @@ HCP_DEVICE void multiply_transposed(float (&c)[tiles][4], const SharedTile<rows_
   }
 }
 
+/// As above, of group g of c with rows row_a + 16 g of a.
+template <typename Element, int groups, int tiles, int rows_a, int rows_b, int dim>
+HCP_DEVICE void multiply_transposed(float (&c)[groups][tiles][4], const SharedTile<rows_a, dim>& a, int row_a,
+                                    const SharedTile<rows_b, dim>& b, int row_b) {
+  const int lane = device::fresh_lane();
+#pragma unroll
+  for (int step = 0; step < dim / 16; ++step) {
+    std::uint32_t left[groups][4];
+#pragma unroll
+    for (int group = 0; group < groups; ++group) {
+      a.load_a(left[group], row_a + 16 * group, step, lane);
+    }
+#pragma unroll
+    for (int pair = 0; pair < tiles / 2; ++pair) {
+      std::uint32_t right[4];
+      b.load_b_of_rows(right, row_b + 16 * pair, step, lane);
+#pragma unroll
+      for (int group = 0; group < groups; ++group) {
+        Element::multiply(c[group][2 * pair], left[group], right[0], right[1]);
+        Element::multiply(c[group][2 * pair + 1], left[group], right[2], right[3]);
+      }
+    }
+  }
+}
+
 /// c[16, dim] += a[16, 16] b[16 step .. 16 step + 16, dim].
 template <typename Element, int rows, int dim>
 HCP_DEVICE void multiply_rows(float (&c)[dim / 8][4], const std::uint32_t (&a)[4],
@@ -38,6 +64,23 @@ HCP_DEVICE void multiply_rows(float (&c)[dim / 8][4], const std::uint32_t (&a)[4
     b.load_b_of_columns(right, step, 16 * pair, lane);
     Element::multiply(c[2 * pair], a, right[0], right[1]);
     Element::multiply(c[2 * pair + 1], a, right[2], right[3]);
+  }
+}
+
+/// As above, of every group.
+template <typename Element, int groups, int rows, int dim>
+HCP_DEVICE void multiply_rows(float (&c)[groups][dim / 8][4], const std::uint32_t (&a)[groups][4],
+                              const SharedTile<rows, dim>& b, int step) {
+  const int lane = device::fresh_lane();
+#pragma unroll
+  for (int pair = 0; pair < dim / 16; ++pair) {
+    std::uint32_t right[4];
+    b.load_b_of_columns(right, step, 16 * pair, lane);
+#pragma unroll
+    for (int group = 0; group < groups; ++group) {
+      Element::multiply(c[group][2 * pair], a[group], right[0], right[1]);
+      Element::multiply(c[group][2 * pair + 1], a[group], right[2], right[3]);
+    }
   }
 }
 
