@@ -11,8 +11,9 @@ namespace {
 constexpr double multiprocessors = 132;
 constexpr double clock_hz = 1.83e9;
 constexpr double tensor_flops_per_clock = 4096;
-/// What mma.sync gets of that, which was made for wgmma.
-/// @source Luo et al. 2024, arXiv:2402.13499: dense mma on Hopper stays at some 0.62 of the peak
+/// What mma.sync gets of that, which wgmma can reach:
+/// an assumption; on Hopper, mma.sync is reported to stay well below wgmma.
+/// @source Luo et al. 2024, arXiv:2402.13499
 constexpr double mma_sync_share = 0.62;
 /// @source CUDA C++ programming guide, compute capability 9.0: 32 banks of 4 bytes, four schedulers, 16
 /// results of special functions per clock
