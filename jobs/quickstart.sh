@@ -26,9 +26,9 @@ if [[ -f $root/CMakeLists.txt ]]; then
     if command -v ninja >/dev/null; then generator=(-G Ninja); fi
     # The CUDA back end takes minutes to build: only where a device answers, and for that one alone.
     cuda=(-DHCP_WITH_CUDA=OFF)
-    if capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null) &&
-      hcp_install_missing_ python3-pip && hcp_provide_nvcc "$root/build/cuda"; then
-      capability=${capability%%$'\n'*}
+    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1) || true
+    if [[ $capability =~ ^(8|9|[1-9][0-9])\.[0-9]$ ]] && { hcp_find_nvcc "$root/build/cuda" >/dev/null ||
+      { hcp_install_missing_ python3-pip && hcp_provide_nvcc "$root/build/cuda"; }; }; then
       cuda=(-DCMAKE_CUDA_COMPILER="$(hcp_find_nvcc "$root/build/cuda")" -DCMAKE_CUDA_ARCHITECTURES="${capability/./}-real")
     fi
     hcp_run_shown cmake -S "$root" -B "$build" "${generator[@]}" -DHCP_BUILD_TESTS=OFF -DHCP_BUILD_BENCHMARKS=OFF \

@@ -20,7 +20,9 @@ class PhaseClock {
   };
 
   virtual ~PhaseClock() = default;
-  /// A phase begins after all that the kernel was asked for so far. The host does not wait.
+  /// A phase begins after all that the kernel was asked for so far. The host does not wait. On a device that
+  /// has nothing to do, it begins at once, and what the host prepares for the phase's first launch is part of
+  /// it.
   /// @param name  what a profiler shows
   /// @return its number, counted from 0 since the last read()
   virtual std::size_t begin(const char* name) = 0;

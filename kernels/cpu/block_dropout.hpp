@@ -11,6 +11,7 @@
 
 namespace hcp {
 
+/// What drops in a block of attention, ready for the tiles of the kernels.
 class BlockDropout {
  public:
   /// @param heads       query heads of the block

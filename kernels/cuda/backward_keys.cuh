@@ -100,7 +100,6 @@ class BackwardKeys {
       device::barrier();
       stage = 1 - stage;
     }
-    device::wait_for_copies<0>();
     store_gradients();
   }
 

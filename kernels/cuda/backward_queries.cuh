@@ -11,6 +11,7 @@
 #include "kernels/cuda/backward_pairs.cuh"
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/dropout.cuh"
+#include "kernels/cuda/heads.cuh"
 #include "kernels/cuda/kernel_parameters.hpp"
 #include "kernels/cuda/mma_tile.cuh"
 #include "kernels/cuda/seen_keys.cuh"
@@ -85,7 +86,6 @@ class BackwardQueries {
       device::barrier();
       stage = 1 - stage;
     }
-    device::wait_for_copies<0>();
     store_gradient();
   }
 
@@ -96,9 +96,6 @@ class BackwardQueries {
   }
   HCP_DEVICE int head() const {
     return device::block_y();
-  }
-  HCP_DEVICE int kv_head() const {
-    return (p_.shape.first_query_head + head()) / p_.shape.queries_per_kv - p_.shape.first_kv_head;
   }
   HCP_DEVICE int first_row() const {
     return work().tile * Tile::queries;
@@ -124,7 +121,7 @@ class BackwardQueries {
     const BlockShape& shape = p_.shape;
     typename Memory::Stage& stage = memory_.stages[stage_index];
     const int key = p_.schedule.visits[visit].tile * Tile::keys;
-    const std::int64_t row = static_cast<std::int64_t>(key) * shape.heads_kv + kv_head();
+    const std::int64_t row = static_cast<std::int64_t>(key) * shape.heads_kv + kv_head_of(shape, head());
     SharedTile<Tile::keys, dim_qk>{stage.k}.template load<Tile::threads>(
         static_cast<const std::uint16_t*>(p_.k) + row * shape.dim_qk,
         static_cast<std::int64_t>(shape.heads_kv) * shape.dim_qk, shape.keys - key, shape.dim_qk);

@@ -50,9 +50,10 @@ class DevicePhaseClock final : public PhaseClock {
   /// So the two clocks are never apart by more than they drift in one step, and the runtime's single
   /// precision counts microseconds.
   void set() {
+    const double before = now_s();
     zero_.record(*stream_);
     zero_.synchronise();
-    zero_s_ = now_s();
+    zero_s_ = (before + now_s()) / 2;
   }
 
   std::shared_ptr<Stream> stream_;

@@ -2,6 +2,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <string>
 #include <utility>
 
 #include "kernels/cuda/check.hpp"
@@ -11,7 +13,19 @@ namespace {
 
 DeviceSearch none(cudaError_t reason) {
   static_cast<void>(cudaGetLastError());  // no later call is blamed for it
-  return {.names = {}, .reason = cudaGetErrorString(reason)};
+  return {.names = {}, .indices = {}, .reason = cudaGetErrorString(reason)};
+}
+
+/// What the kernels miss on a device; empty if nothing.
+std::string lack_of(const cudaDeviceProp& properties) {
+  constexpr std::size_t shared_kib = 163;  // of sm_80; kernel_budgets.txt has the kernels' own
+  if (properties.major >= 8 && properties.sharedMemPerBlockOptin >= shared_kib << 10) {
+    return {};
+  }
+  return std::string{static_cast<const char*>(properties.name)} + " has compute capability " +
+         std::to_string(properties.major) + "." + std::to_string(properties.minor) + " and " +
+         std::to_string(properties.sharedMemPerBlockOptin >> 10) +
+         " KiB of shared memory for a block; 8.0 and " + std::to_string(shared_kib) + " KiB are needed";
 }
 
 /// Of one multiprocessor. Later architectures than those known count as the last one known.
@@ -35,12 +49,21 @@ DeviceSearch find_devices() {
     return none(result != cudaSuccess ? result : cudaErrorNoDevice);
   }
   DeviceSearch found;
+  std::string reason;
   for (int device = 0; device < count; ++device) {
     cudaDeviceProp properties{};
     if (const cudaError_t answer = cudaGetDeviceProperties(&properties, device); answer != cudaSuccess) {
       return none(answer);
     }
+    if (const std::string lack = lack_of(properties); !lack.empty()) {
+      reason = lack;
+      continue;
+    }
     found.names.emplace_back(static_cast<const char*>(properties.name));
+    found.indices.push_back(device);
+  }
+  if (found.names.empty()) {
+    found.reason = reason;
   }
   return found;
 }

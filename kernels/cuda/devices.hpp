@@ -10,11 +10,13 @@
 namespace hcp {
 
 struct DeviceSearch {
-  std::vector<std::string> names;  ///< of the devices that this process sees, by index
+  std::vector<std::string> names;  ///< of the devices that this process sees and the kernels can run on
+  std::vector<int> indices;        ///< of the same, as the runtime counts devices
   std::string reason;              ///< why there are none; empty if there is one
 };
 
-/// Asks the CUDA runtime; not a moment is spent on a device.
+/// The kernels need compute capability 8.0 and 163 KiB of shared memory for a block, which cards for graphics
+/// do not have. Asks the CUDA runtime; not a moment is spent on a device.
 [[nodiscard]] DeviceSearch find_devices();
 
 /// Of one device for products of this type: 2 flops of every multiply-add unit (tensor cores for 16 bits,

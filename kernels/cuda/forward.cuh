@@ -12,6 +12,7 @@
 
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/dropout.cuh"
+#include "kernels/cuda/heads.cuh"
 #include "kernels/cuda/kernel_parameters.hpp"
 #include "kernels/cuda/mma_tile.cuh"
 #include "kernels/cuda/running_softmax.cuh"

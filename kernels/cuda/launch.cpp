@@ -28,7 +28,7 @@ void Launcher::launch_with(const KernelEntry& kernel, Grid grid, void* parameter
   check(cudaLaunchKernel(kernel.function, dim3(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y)),
                          dim3(static_cast<unsigned>(kernel.threads)), arguments,
                          static_cast<std::size_t>(kernel.shared_bytes), stream_->get()),
-        "cudaLaunchKernel of " + std::string{kernel.name});
+        "cudaLaunchKernel of " + std::string{kernel.name} + ", or work before it");
 }
 
 }  // namespace hcp::cuda

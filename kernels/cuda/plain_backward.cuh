@@ -9,6 +9,7 @@
 #include "kernels/cuda/backward_visits.cuh"
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/dropout.cuh"
+#include "kernels/cuda/heads.cuh"
 #include "kernels/cuda/kernel_parameters.hpp"
 #include "kernels/cuda/plain_tile.cuh"
 #include "kernels/cuda/seen_keys.cuh"
@@ -156,7 +157,7 @@ void plain_backward_queries(const BackwardParameters parameters) {
   const PlainBackward<dim, dropping> block{parameters, memory};
   const BlockShape& shape = parameters.shape;
   const int head = device::block_y();
-  const int kv_head = (shape.first_query_head + head) / shape.queries_per_kv - shape.first_kv_head;
+  const int kv_head = kv_head_of(shape, head);
   const TileWork work = parameters.schedule.work[device::block_x()];
   const int first_row = work.tile * plain_rows;
   float dq[2][dim / plain_edge] = {};

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/dropout.cuh"
+#include "kernels/cuda/heads.cuh"
 #include "kernels/cuda/kernel_parameters.hpp"
 #include "kernels/cuda/plain_tile.cuh"
 #include "kernels/cuda/running_softmax.cuh"

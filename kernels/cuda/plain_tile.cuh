@@ -36,8 +36,11 @@ struct PlainTile {
   /// Row r from global + r * global_stride for r < valid_rows, `valid_columns` of it; the rest becomes 0.
   HCP_DEVICE void load(const float* global, std::int64_t global_stride, int valid_rows,
                        int valid_columns) const {
+    constexpr int places = plain_rows * columns / plain_threads;  // of a thread
+    static_assert(plain_rows * columns % plain_threads == 0 && places % 4 == 0);
 #pragma unroll 4
-    for (int place = device::thread(); place < plain_rows * columns; place += plain_threads) {
+    for (int i = 0; i < places; ++i) {
+      const int place = device::thread() + i * plain_threads;
       const int row = place / columns;
       const int column = place % columns;
       at(row, column) =
@@ -46,20 +49,24 @@ struct PlainTile {
   }
 };
 
-/// The thread's elements of own other^T: [i][j] is row 2 y + i, column x + 16 j.
+/// The thread's elements of own other^T: [i][j] is row 2 y + i, column x + 16 j. `used_columns` is a multiple
+/// of 8, as head dims are.
 template <int columns>
 HCP_DEVICE void plain_products(float (&products)[2][2], const PlainTile<columns>& own,
                                const PlainTile<columns>& other, int used_columns) {
   products[0][0] = products[0][1] = products[1][0] = products[1][1] = 0.0F;
-#pragma unroll 4
-  for (int column = 0; column < used_columns; ++column) {
-    const float left[2]{own.at(2 * plain_y(), column), own.at(2 * plain_y() + 1, column)};
-    const float right[2]{other.at(plain_x(), column), other.at(plain_x() + plain_edge, column)};
+#pragma unroll 1
+  for (int first = 0; first < used_columns; first += 8) {
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
+    for (int column = first; column < first + 8; ++column) {
+      const float left[2]{own.at(2 * plain_y(), column), own.at(2 * plain_y() + 1, column)};
+      const float right[2]{other.at(plain_x(), column), other.at(plain_x() + plain_edge, column)};
 #pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        products[i][j] += left[i] * right[j];
+      for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          products[i][j] += left[i] * right[j];
+        }
       }
     }
   }

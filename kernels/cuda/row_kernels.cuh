@@ -34,11 +34,11 @@ struct RowEnd {
 
 HCP_DEVICE RowEnd row_end(float max, float sum, float sink) {
   const float of_keys = (max + device::log2(sum)) * ln_2;  // -inf if the row saw nothing
+  if (sink == -infinity) {
+    return {of_keys, sum == 0.0F ? 0.0F : 1.0F / sum};
+  }
   const float larger = of_keys > sink ? of_keys : sink;
   const float smaller = of_keys > sink ? sink : of_keys;
-  if (larger == -infinity) {
-    return {-infinity, 0.0F};
-  }
   const float other = device::exp2((smaller - larger) * log2_e);  // the weight of the larger one is 1
   const float share = (of_keys > sink ? 1.0F : other) / (1.0F + other);
   return {larger + device::log2(1.0F + other) * ln_2, sum == 0.0F ? 0.0F : share / sum};

@@ -67,8 +67,4 @@ HCP_DEVICE std::int64_t state_place(const BlockShape& shape, int row, int head) 
   return static_cast<std::int64_t>(row) * shape.heads_q + head;
 }
 
-HCP_DEVICE int kv_head_of(const BlockShape& shape, int head) {
-  return (shape.first_query_head + head) / shape.queries_per_kv - shape.first_kv_head;
-}
-
 }  // namespace hcp::cuda

@@ -9,8 +9,8 @@ namespace hcp::cuda {
 
 class Event;
 
-/// Does not order itself against the legacy default stream, which nothing here uses. Move-free: whoever holds
-/// a reference may keep it.
+/// Does not order itself against the legacy default stream, which nothing here uses. Neither copied nor
+/// moved: whoever holds a reference may keep it.
 class Stream {
  public:
   /// On the current device. @throws std::runtime_error

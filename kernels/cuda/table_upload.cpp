@@ -62,8 +62,8 @@ DeviceTables TableUpload::upload(std::span<const std::span<const std::byte>> tab
   next_ = (next_ + 1) % places;
   place.copied.synchronise();
   if (place.bytes < bytes) {
+    place.data = allocate_pinned(rounded_up(bytes));
     place.bytes = rounded_up(bytes);
-    place.data = allocate_pinned(place.bytes);
   }
   for (std::size_t i = 0; i < tables.size(); ++i) {
     if (!tables[i].empty()) {

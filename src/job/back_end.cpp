@@ -20,7 +20,8 @@ std::optional<std::string> obstacle(const DeviceSearch& devices, int cp_size) {
 
 }  // namespace
 
-ChosenBackEnd choose_back_end(const JobConfig& config, const DeviceSearch& devices, int cp_size) {
+ChosenBackEnd choose_back_end(const JobConfig& config, const std::function<DeviceSearch()>& search,
+                              int cp_size) {
   const bool cuda_back_end = config.backend == BackendChoice::cuda;
   const bool cuda = cuda_back_end || config.attention_kernel == KernelChoice::cuda;
   const bool cpu_kernel =
@@ -34,7 +35,7 @@ ChosenBackEnd choose_back_end(const JobConfig& config, const DeviceSearch& devic
   if (config.backend == BackendChoice::cpu || cpu_kernel) {
     return {};
   }
-  const std::optional<std::string> found = obstacle(devices, cp_size);
+  const std::optional<std::string> found = obstacle(search(), cp_size);
   if (!found) {
     return {.back_end = BackendChoice::cuda, .reason = {}};
   }

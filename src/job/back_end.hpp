@@ -1,6 +1,7 @@
 /// Which back end computes, and why.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "kernels/cuda/devices.hpp"
@@ -14,11 +15,11 @@ struct ChosenBackEnd {
   std::string reason;  ///< where the user left the choice and it is cpu, what decided; else empty
 };
 
-/// @param devices  of this host
+/// @param search  finds the devices of this host; asked only if the answer depends on them
 /// @param cp_size  ranks of a context-parallel group: more than one need transports between devices
 /// @throws std::invalid_argument if the user insists on CUDA and cannot have it, or wants two back ends at
 /// once
-[[nodiscard]] ChosenBackEnd choose_back_end(const JobConfig& config, const DeviceSearch& devices,
-                                            int cp_size);
+[[nodiscard]] ChosenBackEnd choose_back_end(const JobConfig& config,
+                                            const std::function<DeviceSearch()>& search, int cp_size);
 
 }  // namespace hcp

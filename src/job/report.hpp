@@ -18,7 +18,7 @@ struct RunFacts {
   std::string back_end;            ///< "cpu (no device answers: ...)"
   std::string kernel;              ///< "cpu (avx512)"
   int threads = 1;                 ///< per rank
-  double peak_flops = 0.0;         ///< of the threads of one rank, measured
+  double peak_flops = 0.0;         ///< as RankFacts::peak_flops
   double flops = 0.0;              ///< of all ranks in one iteration
   double imbalance = 1.0;          ///< visible area of the busiest rank over the mean
   bool helper_thread = false;      ///< transfers progress during computation

@@ -67,15 +67,14 @@ int threads_per_rank(const JobConfig& config, const HostFacts& facts, const Node
 }
 
 /// Ranks of the same host that come before this one.
-int place_on_host(const NodeLayout& layout, int world_rank) {
+std::size_t place_on_host(const NodeLayout& layout, int world_rank) {
   const auto me = layout.host_of_rank.begin() + world_rank;
-  return static_cast<int>(std::count(layout.host_of_rank.begin(), me, *me));
+  return static_cast<std::size_t>(std::count(layout.host_of_rank.begin(), me, *me));
 }
 
 /// One for all: tensors of one group lie in one kind of memory.
-ChosenBackEnd agreed_back_end(const JobConfig& config, const DeviceSearch& devices,
-                              const MpiCommunicator& world) {
-  const ChosenBackEnd mine = choose_back_end(config, devices, grid_sizes(config, world.size()).cp);
+ChosenBackEnd agreed_back_end(const JobConfig& config, const MpiCommunicator& world) {
+  const ChosenBackEnd mine = choose_back_end(config, find_devices, grid_sizes(config, world.size()).cp);
   const bool everywhere =
       all_reduce(world, Reduction::min, mine.back_end == BackendChoice::cuda ? 1.0 : 0.0) > 0.0;
   if (mine.back_end == BackendChoice::cuda && !everywhere) {
@@ -88,7 +87,7 @@ ChosenBackEnd agreed_back_end(const JobConfig& config, const DeviceSearch& devic
 
 void check_request(const JobConfig& config, const MpiCommunicator& world, const std::string& trace_path) {
   validate(config, world.size());
-  static_cast<void>(choose_back_end(config, find_devices(), grid_sizes(config, world.size()).cp));
+  static_cast<void>(choose_back_end(config, find_devices, grid_sizes(config, world.size()).cp));
   if (world.rank() == 0) {
     check_trace_path(trace_path);
   }
@@ -133,12 +132,13 @@ RankFacts rank_facts(const JobConfig& config, const NodeLayout& layout, const Mp
                      .host = host,
                      .threads = threads_per_rank(config, host, layout, world, bindings)};
   });
-  const DeviceSearch devices = find_devices();
-  facts.back_end = agreed_back_end(config, devices, world);
+  facts.back_end = agreed_back_end(config, world);
   agree(world, [&] {
     if (facts.back_end.back_end == BackendChoice::cuda) {
-      facts.device = place_on_host(layout, world.rank()) % static_cast<int>(devices.names.size());
-      facts.kernel = "cuda (" + devices.names.at(static_cast<std::size_t>(facts.device)) + ")";
+      const DeviceSearch devices = find_devices();
+      const std::size_t place = place_on_host(layout, world.rank()) % devices.names.size();
+      facts.device = devices.indices.at(place);
+      facts.kernel = "cuda (" + devices.names.at(place) + ")";
       facts.peak_flops = device_peak_flops(facts.device, config.dtype);
     } else {
       facts.kernel = config.attention_kernel == KernelChoice::reference

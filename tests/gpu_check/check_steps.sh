@@ -60,7 +60,13 @@ line log.txt '^wrong$'
 line kernels.json '"ptx_conformance_test_on_device"'
 [[ $(tail -n 1 output.txt) == 'FAIL: 1 of '* ]] || fail 'no FAIL'
 
+pretend kernel_test_on_device 'exit 77'
+pretend attention_timings 'exit 0'
+check 1
+line summary.txt '^kernel_test_on_device +absent'
+
 pretend kernel_test_on_device "$report"
+pretend attention_timings 'exit 124'
 check 3
 [[ $(tail -n 1 output.txt) == 'CUT OFF: 1 of '* ]] || fail 'no CUT OFF'
 

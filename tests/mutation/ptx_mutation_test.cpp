@@ -115,7 +115,7 @@ struct Trial {
     return outcome == Outcome::survived || outcome == Outcome::unreached;
   }
   [[nodiscard]] std::string_view equivalence() const {
-    return reason_for_equivalence(subject->instance(), *mutant, outcome);
+    return reason_for_equivalence(subject->instance(), *mutant);
   }
   [[nodiscard]] std::string text() const {
     return subject->instance().name() + ", PTX line " +

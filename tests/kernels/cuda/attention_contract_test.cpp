@@ -84,7 +84,7 @@ TEST_P(KernelContract, RowsThatSeeNothingKeepTheirBits) {
   }
 }
 
-TEST_P(KernelContract, NanReachesTheRowsThatSeeItAndNoOthers) {
+TEST_P(KernelContract, NanOfAKeyReachesTheRowsThatSeeItAndNoOthers) {
   const SoftmaxCase setup{
       .attention = {.doc_lengths = {100}, .causal = true, .heads_q = 1, .heads_kv = 1, .type = GetParam()}};
   Operands operands = random_operands(setup.attention, 2);
@@ -93,6 +93,7 @@ TEST_P(KernelContract, NanReachesTheRowsThatSeeItAndNoOthers) {
   const SoftmaxRun run = run_softmax(*kernel_, setup, operands, whole(setup.attention));
   for (std::size_t row = 0; row < 100; ++row) {
     EXPECT_EQ(std::isnan(run.attention.out[16 * row]), row >= 70) << row;
+    EXPECT_EQ(std::isnan(run.attention.lse[row]), row >= 70) << row;
   }
 }
 

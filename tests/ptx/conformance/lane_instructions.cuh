@@ -19,6 +19,7 @@ HCP_WORDS(add_f32, "add.f32", "%0, %2, %3", fp32, fp32, fp32);
 HCP_WORDS(sub_f32, "sub.f32", "%0, %2, %3", fp32, fp32, fp32);
 HCP_WORDS(mul_f32, "mul.f32", "%0, %2, %3", fp32, fp32, fp32);
 HCP_WORDS(div_rn_f32, "div.rn.f32", "%0, %2, %3", fp32, fp32, fp32);
+HCP_WORDS(rcp_rn_f32, "rcp.rn.f32", "%0, %2", fp32, fp32);
 HCP_WORDS(max_f32, "max.f32", "%0, %2, %3", fp32, fp32, fp32);
 HCP_WORDS(fma_rn_f32, "fma.rn.f32", "%0, %2, %3, %4", fp32, fp32, fp32, fp32);
 HCP_WORDS(cvt_rn_bf16x2_f32, "cvt.rn.bf16x2.f32", "%0, %2, %3", word, fp32, fp32);
