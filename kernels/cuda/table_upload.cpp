@@ -48,6 +48,15 @@ TableUpload::~TableUpload() {
   static_cast<void>(cudaStreamSynchronize(stream_->get()));
 }
 
+TableUpload::Place& TableUpload::place_for(std::int64_t bytes) {
+  if (bytes > most_bytes_in_ring) {
+    return large_;
+  }
+  Place& place = ring_[next_];
+  next_ = (next_ + 1) % places;
+  return place;
+}
+
 DeviceTables TableUpload::upload(std::span<const std::span<const std::byte>> tables) {
   std::vector<std::int64_t> sizes;
   for (const std::span<const std::byte> table : tables) {
@@ -58,8 +67,7 @@ DeviceTables TableUpload::upload(std::span<const std::span<const std::byte>> tab
   if (bytes == 0) {
     return target;
   }
-  Place& place = ring_[next_];
-  next_ = (next_ + 1) % places;
+  Place& place = place_for(bytes);
   place.copied.synchronise();
   if (place.bytes < bytes) {
     place.data = allocate_pinned(rounded_up(bytes));

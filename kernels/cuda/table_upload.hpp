@@ -41,9 +41,10 @@ class DeviceTables {
   std::byte* data_ = nullptr;
 };
 
-/// Takes tables to the device by way of a ring of pinned places. A place is used again when its last copy has
-/// been made; the host waits for that only where the device is a whole ring of uploads behind, so has plenty
-/// to do.
+/// Takes tables to the device by way of pinned places. A place is used again when its last copy has been
+/// made. Tables of ordinary blocks go round in a ring: the host waits only where the device is a whole ring
+/// of uploads behind, so has plenty to do. Larger ones share one place, so that pinned memory stays small:
+/// what they describe takes the device long.
 class TableUpload {
  public:
   TableUpload(std::shared_ptr<Stream> stream, std::shared_ptr<DeviceMemory> memory);
@@ -62,11 +63,15 @@ class TableUpload {
     Event copied{Event::Kind::order};
   };
   static constexpr std::size_t places = 16;
+  static constexpr std::int64_t most_bytes_in_ring = std::int64_t{8} << 20;
+
+  [[nodiscard]] Place& place_for(std::int64_t bytes);
 
   std::shared_ptr<Stream> stream_;
   std::shared_ptr<DeviceMemory> memory_;
   std::array<Place, places> ring_;
   std::size_t next_ = 0;
+  Place large_;
 };
 
 }  // namespace hcp::cuda
