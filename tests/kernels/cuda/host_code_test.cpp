@@ -147,7 +147,8 @@ TEST(CudaTableUpload, TablesArriveSideBySide) {
   std::vector<DeviceTables> uploaded;
   std::vector<std::vector<std::int32_t>> numbers;
   for (std::int32_t i = 0; i < 40; ++i) {
-    const std::int32_t count = i == 20 || i == 21 ? 2'200'000 : i * i * 20;  // two that do not go into the ring
+    const std::int32_t count =
+        i == 20 || i == 21 ? 2'200'000 : i * i * 20;  // two that do not go into the ring
     std::vector<std::int32_t>& table = numbers.emplace_back(static_cast<std::size_t>(count));
     for (std::size_t k = 0; k < table.size(); ++k) {
       table[k] = i * 10'000'000 + static_cast<std::int32_t>(k);
