@@ -29,15 +29,11 @@ std::string lack_of(const cudaDeviceProp& properties) {
 }
 
 /// Of one multiprocessor. Later architectures than those known count as the last one known.
-double multiply_adds_per_cycle(int major, int minor, DataType type) {
-  const bool of_data_centers = minor == 0;  // 8.6, 8.9 and 12.0 are cards for graphics
+double multiply_adds_per_cycle(int major, DataType type) {
   if (type == DataType::fp32) {
-    return major == 8 && of_data_centers ? 64 : 128;
+    return major == 8 ? 64 : 128;
   }
-  if (major == 8) {
-    return of_data_centers ? 1024 : 512;
-  }
-  return major == 9 ? 2048 : major == 12 ? 512 : 4096;
+  return major == 8 ? 1024 : major == 9 ? 2048 : 4096;
 }
 
 }  // namespace
@@ -70,16 +66,14 @@ DeviceSearch find_devices() {
 
 double device_peak_flops(int device, DataType type) {
   int major = 0;
-  int minor = 0;
   int multiprocessors = 0;
   int kilohertz = 0;
   for (const auto& [value, attribute] : {std::pair{&major, cudaDevAttrComputeCapabilityMajor},
-                                         {&minor, cudaDevAttrComputeCapabilityMinor},
                                          {&multiprocessors, cudaDevAttrMultiProcessorCount},
                                          {&kilohertz, cudaDevAttrClockRate}}) {
     cuda::check(cudaDeviceGetAttribute(value, attribute, device), "cudaDeviceGetAttribute");
   }
-  return 2.0 * multiply_adds_per_cycle(major, minor, type) * multiprocessors * kilohertz * 1e3;
+  return 2.0 * multiply_adds_per_cycle(major, type) * multiprocessors * kilohertz * 1e3;
 }
 
 std::string cuda_build() {

@@ -22,7 +22,7 @@ struct DeviceSearch {
 /// Of one device for products of this type: 2 flops of every multiply-add unit (tensor cores for 16 bits,
 /// dense matrices) in every cycle of its highest clock.
 /// @throws std::runtime_error if it does not answer
-/// @source NVIDIA's data sheets of A100, A10, L40S, H100 and B200: rate / (multiprocessors x boost clock)
+/// @source NVIDIA's data sheets of A100, H100 and B200: rate / (multiprocessors x boost clock)
 [[nodiscard]] double device_peak_flops(int device, DataType type);
 
 /// "13.0.88 for 80-real 90-real", or why there is none.

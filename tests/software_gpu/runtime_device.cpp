@@ -80,9 +80,6 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrComputeCapabilityMajor:
       *value = gpu().architecture.major;
       return call.done();
-    case cudaDevAttrComputeCapabilityMinor:
-      *value = gpu().architecture.minor;
-      return call.done();
     case cudaDevAttrMultiProcessorCount:
       *value = 1;
       return call.done();
