@@ -24,7 +24,7 @@ std::string cuda_build() {
   return "none (built without)";
 }
 
-CudaBackEnd make_cuda_back_end(int /*device*/) {
+BackEnd make_cuda_back_end(int /*device*/) {
   throw std::runtime_error{built_without};
 }
 

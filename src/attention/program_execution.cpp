@@ -51,12 +51,14 @@ class ContextParallelAttention::Execution {
         a_.buffers_[index(id)] = Buffer{};
       }
     }
+    finish_transfers();
     set_times();
   }
 
   void operator()(const Post& post) {
     const Transfer& transfer = program_.transfers[index(post.transfer)];
     MessageSet messages;
+    messages.collective = transfer.collective;
     for (const PlannedMessage& message : transfer.sends) {
       messages.sends.push_back(bound(message));
     }
@@ -67,12 +69,12 @@ class ContextParallelAttention::Execution {
                     (pass_ == Pass::forward ? ", forward" : ", backward") + ", level " +
                     std::to_string(transfer.level) + ", step " + std::to_string(transfer.step);
     open_[index(post.transfer)] = a_.transports_[index(transfer.communicator)]->post(messages);
+    posted_.push_back(post.transfer);
     count(transfer.sends);
   }
 
   void operator()(const Wait& wait) {
     open_[index(wait.transfer)]->wait();
-    open_[index(wait.transfer)].reset();
     count(program_.transfers[index(wait.transfer)].receives);
   }
 
@@ -210,6 +212,22 @@ class ContextParallelAttention::Execution {
     a_.log_.push_back(phase_);
   }
 
+  /// A pass is done when its messages are. In the order of their posts: the first that does not finish is the
+  /// one that its peer did not answer.
+  void finish_transfers() {
+    for (const int id : posted_) {
+      const Transfer& transfer = program_.transfers[index(id)];
+      if (observe_) {
+        observe_({.layer = a_.layer_,
+                  .level = static_cast<std::int16_t>(transfer.level),
+                  .step = static_cast<std::int16_t>(transfer.step),
+                  .kind = PhaseKind::wait,
+                  .pass = pass_});
+      }
+      open_[index(id)]->finish();
+    }
+  }
+
   void set_times() {
     const std::vector<PhaseClock::Interval> intervals = a_.clock_.read();
     for (const Timed& timed : timed_) {
@@ -263,8 +281,9 @@ class ContextParallelAttention::Execution {
   Work work_;
   const PhaseObserver& observe_;
   std::vector<TensorView> known_;
-  std::vector<std::optional<Ticket>> open_;
-  std::vector<Timed> timed_;  ///< phases of this pass in the log
+  std::vector<std::optional<Ticket>> open_;  ///< by transfer
+  std::vector<int> posted_;                  ///< transfers, in order
+  std::vector<Timed> timed_;                 ///< phases of this pass in the log
   Phase phase_;
 };
 

@@ -15,25 +15,33 @@ std::int64_t Message::bytes() const {
 }
 
 Ticket::Ticket(Ticket&& other) noexcept
-    : transport_{std::exchange(other.transport_, nullptr)}, id_{other.id_} {}
+    : transport_{std::exchange(other.transport_, nullptr)}, id_{other.id_}, waited_{other.waited_} {}
 
 Ticket& Ticket::operator=(Ticket&& other) noexcept {
   Ticket replaced{std::move(other)};
   std::swap(transport_, replaced.transport_);
   std::swap(id_, replaced.id_);
+  std::swap(waited_, replaced.waited_);
   return *this;
 }
 
 Ticket::~Ticket() {
-  if (transport_ == nullptr || std::uncaught_exceptions() > 0) return;
+  if (transport_ == nullptr || waited_ || std::uncaught_exceptions() > 0) return;
   std::fputs("hcp: messages were posted and never waited for\n", stderr);
   std::abort();
 }
 
 void Ticket::wait() {
-  if (transport_ == nullptr)
+  if (transport_ == nullptr || waited_)
     throw std::logic_error{"a ticket was waited for twice, or after it was moved from"};
-  std::exchange(transport_, nullptr)->wait(id_);
+  waited_ = true;
+  transport_->wait(id_);
+}
+
+void Ticket::finish() {
+  if (transport_ == nullptr || !waited_)
+    throw std::logic_error{"a ticket was finished twice, or before it was waited for"};
+  std::exchange(transport_, nullptr)->finish(id_);
 }
 
 }  // namespace hcp

@@ -18,12 +18,20 @@
 #include "kernels/attention_mask.hpp"
 #include "kernels/buffer.hpp"
 #include "kernels/position_ranges.hpp"
+#include "src/comm/transport.hpp"
 #include "src/exchange/scheme.hpp"
 
 namespace hcp {
 
 enum class Pass : std::uint8_t { forward, backward };
 [[nodiscard]] std::string_view name_of(Pass pass);
+
+/// What the transports of a layer need of its messages.
+enum class MessageForm : std::uint8_t {
+  scattered,    ///< any number of parts
+  contiguous,   ///< the rows of each tensor lie side by side at both ends, so both cut a message alike
+  collectives,  ///< and where every rank of a gather takes whole blocks of one size, it is one collective
+};
 
 /// What the plan of one layer is computed from; the same on every rank of the CP group.
 struct LayerGeometry {
@@ -38,6 +46,7 @@ struct LayerGeometry {
   std::int64_t dim_v = 0;
   DataType storage = DataType::fp32;
   DataType gradient_wire = DataType::fp32;  ///< of gradients that the receiver still sums
+  MessageForm message_form = MessageForm::scattered;
 };
 
 /// Index into ExchangePlan::arrays; the first ones are the tensors that the caller owns.
@@ -108,6 +117,7 @@ struct Transfer {
   int communicator = 0;  ///< index into ExchangePlan::communicators
   int level = 0;
   int step = 0;
+  Collective collective = Collective::none;
   std::vector<PlannedMessage> sends{};
   std::vector<PlannedMessage> receives{};
 };

@@ -27,7 +27,7 @@ void print(const std::string& what, const std::string& mask, double seconds, dou
 }
 
 void time_attention(std::int64_t tokens) {
-  hcp::CudaBackEnd back_end = hcp::make_cuda_back_end(0);
+  hcp::BackEnd back_end = hcp::make_cuda_back_end(0);
   for (const bool causal : {false, true}) {
     const std::string mask = causal ? "causal" : "full";
     DeviceBlock block{back_end, {.tokens = tokens, .heads = 16, .head_dim = 128}, causal};

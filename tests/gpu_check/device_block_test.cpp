@@ -23,7 +23,7 @@ std::ptrdiff_t launches_of(const std::string& kernel, const std::vector<software
 }
 
 TEST(DeviceBlock, FlopsAreThoseOfTheVisiblePairs) {
-  CudaBackEnd back_end = make_cuda_back_end(0);
+  BackEnd back_end = make_cuda_back_end(0);
   const BlockSize size{.tokens = 100, .heads = 3, .head_dim = 128};
   EXPECT_EQ((DeviceBlock{back_end, size, false}.forward_flops()), 4.0 * 100 * 100 * 3 * 128);
   EXPECT_EQ((DeviceBlock{back_end, size, true}.forward_flops()), 4.0 * 5050 * 3 * 128);
@@ -31,7 +31,7 @@ TEST(DeviceBlock, FlopsAreThoseOfTheVisiblePairs) {
 }
 
 TEST(DeviceBlock, EveryCallOfAPassDoesItsWork) {
-  CudaBackEnd back_end = make_cuda_back_end(0);
+  BackEnd back_end = make_cuda_back_end(0);
   DeviceBlock block{back_end, {.tokens = 40, .heads = 1, .head_dim = 128}, true};
   static_cast<void>(software_gpu::take_launches());
   static_cast<void>(median_time(back_end, "forward", [&] { block.forward_pass(); }));

@@ -52,7 +52,7 @@ Function* find(void* library, const char* name) {
 
 }  // namespace
 
-std::optional<GemmTime> time_gemm(CudaBackEnd& back_end) {
+std::optional<GemmTime> time_gemm(BackEnd& back_end) {
   void* const library = load_cublas();
   if (library == nullptr) {
     return std::nullopt;

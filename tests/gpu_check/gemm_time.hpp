@@ -15,6 +15,6 @@ struct GemmTime {
 /// c = a b with bf16 matrices of 8192 x 8192, sums in fp32, by the machine's cuBLAS.
 /// @return nothing where no cuBLAS can be loaded
 /// @throws std::runtime_error if it fails
-[[nodiscard]] std::optional<GemmTime> time_gemm(CudaBackEnd& back_end);
+[[nodiscard]] std::optional<GemmTime> time_gemm(BackEnd& back_end);
 
 }  // namespace hcp::gpu_check

@@ -19,7 +19,7 @@ namespace {
 /// Values on the device.
 class OnDevice {
  public:
-  OnDevice(CudaBackEnd& back_end, const std::vector<float>& values)
+  OnDevice(BackEnd& back_end, const std::vector<float>& values)
       : back_end_{back_end},
         bytes_{std::ssize(values) * std::int64_t{sizeof(float)}},
         data_{back_end.memory->allocate(bytes_)} {
@@ -45,13 +45,13 @@ class OnDevice {
     back_end_.stream->synchronise();
   }
 
-  CudaBackEnd& back_end_;
+  BackEnd& back_end_;
   std::int64_t bytes_;
   std::byte* data_;
 };
 
 TEST(CudaBackEnd, FillsAndCopiesRows) {
-  CudaBackEnd back_end = make_cuda_back_end(0);
+  BackEnd back_end = make_cuda_back_end(0);
   OnDevice target{back_end, std::vector<float>(300, 1.0F)};
   back_end.kernel->fill(target.floats(), 299, 2.5F);
   std::vector<float> expected(300, 2.5F);
@@ -77,7 +77,7 @@ std::vector<float> rows_of_dim_8(const std::vector<std::vector<float>>& rows) {
 
 /// One query that sees keys 0 and 1 of three: softmax of two scores, by hand.
 TEST(CudaBackEnd, ForwardOfOneRow) {
-  CudaBackEnd back_end = make_cuda_back_end(0);
+  BackEnd back_end = make_cuda_back_end(0);
   const OnDevice q{back_end, rows_of_dim_8({{1}})};
   const OnDevice k{back_end, rows_of_dim_8({{1, 5}, {3, 5}, {100}})};
   const OnDevice v{back_end, rows_of_dim_8({{10}, {20, 1}, {1000, 1000}})};

@@ -15,7 +15,7 @@ namespace hcp::test {
 namespace {
 
 TEST(CudaBackEndContract, BuffersAreOfTheDeviceAlignedAndBooked) {
-  const CudaBackEnd back_end = make_cuda_back_end(0);
+  const BackEnd back_end = make_cuda_back_end(0);
   EXPECT_EQ(back_end.memory->space(), MemorySpace::device);
   EXPECT_EQ(back_end.kernel->memory_space(), MemorySpace::device);
   MemoryLedger ledger;
@@ -32,8 +32,8 @@ TEST(CudaBackEndContract, ArgumentsThatDisagreeAreRefused) {
 }
 
 TEST(CudaBackEndContract, OneStreamWaitsForAnother) {
-  CudaBackEnd first = make_cuda_back_end(0);
-  CudaBackEnd second = make_cuda_back_end(0);
+  BackEnd first = make_cuda_back_end(0);
+  BackEnd second = make_cuda_back_end(0);
   constexpr std::int64_t count = 100'000;
   constexpr std::int64_t bytes = count * std::int64_t{sizeof(float)};
   const DeviceCopy source{*first.stream, nullptr, bytes};

@@ -148,7 +148,7 @@ class KernelOnDevice final : public AttentionKernel {
     to.read(target.data);
   }
 
-  CudaBackEnd back_end_ = make_cuda_back_end(0);
+  BackEnd back_end_ = make_cuda_back_end(0);
 };
 
 }  // namespace

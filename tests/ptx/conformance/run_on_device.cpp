@@ -13,7 +13,7 @@ std::uint32_t* words_of(const Buffer& buffer) {
 }  // namespace
 
 std::vector<std::uint32_t> run_on_device(const MicroKernel& kernel, std::span<const std::uint32_t> operands) {
-  const CudaBackEnd back_end = make_cuda_back_end(0);
+  const BackEnd back_end = make_cuda_back_end(0);
   const std::size_t threads = operands.size() / kernel.operands.size();
   std::vector<std::uint32_t> results(threads * static_cast<std::size_t>(kernel.results));
   MemoryLedger ledger;
