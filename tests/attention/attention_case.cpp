@@ -4,9 +4,11 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <span>
 #include <sstream>
 #include <utility>
 
+#include "kernels/mirror.hpp"
 #include "tests/exchange/planned_group.hpp"
 #include "tests/harness/delayed_transport.hpp"
 #include "tests/harness/thread_network.hpp"
@@ -112,8 +114,50 @@ TrafficLedger counted_by(const std::vector<std::unique_ptr<Transport>>& transpor
   return ledger;
 }
 
+/// The memory of SoftmaxTerms.
+struct Terms {
+  Mirror sinks;
+  Mirror dsinks;
+  Mirror max_logits;
+
+  Terms(const Problem& problem, MemoryLedger& ledger, MemorySource& memory) {
+    const auto make = [&](std::size_t values) {
+      return Mirror{ledger, MemoryCategory::accumulator, static_cast<std::int64_t>(values * sizeof(float)),
+                    memory};
+    };
+    sinks = make(problem.sinks.size());
+    dsinks = make(problem.sinks.size());
+    max_logits = make(static_cast<std::size_t>(problem.heads_q));
+    std::ranges::copy(problem.sinks, of_host(sinks).begin());
+    for (Mirror* mirror : {&dsinks, &max_logits}) {
+      std::ranges::fill(of_host(*mirror), stale);
+    }
+    for (Mirror* mirror : {&sinks, &dsinks, &max_logits}) {
+      mirror->to_kernel();
+    }
+  }
+
+  static std::span<float> of_host(const Mirror& mirror) { return floats(mirror.of_host(), mirror); }
+  [[nodiscard]] SoftmaxTerms of_kernel() const {
+    return {.sinks = floats(sinks.of_kernel(), sinks),
+            .dsinks = floats(dsinks.of_kernel(), dsinks),
+            .max_logits = floats(max_logits.of_kernel(), max_logits)};
+  }
+  static std::vector<float> result(Mirror& mirror) {
+    mirror.to_host();
+    const std::span<float> values = of_host(mirror);
+    return {values.begin(), values.end()};
+  }
+
+ private:
+  static std::span<float> floats(std::byte* data, const Mirror& mirror) {
+    return {reinterpret_cast<float*>(data), static_cast<std::size_t>(mirror.bytes()) / sizeof(float)};
+  }
+};
+
 LocalResult run_rank(const Problem& problem, const Setting& setting, const Answer& answer, int rank,
-                     const TransportMaker& make_transport, const std::function<void()>& before_forward) {
+                     const BackEnd& back_end, const TransportMaker& make_transport,
+                     const std::function<void()>& before_forward) {
   std::vector<int> sizes;
   for (const Level& level : setting.levels) {
     sizes.push_back(level.size);
@@ -144,19 +188,18 @@ LocalResult run_rank(const Problem& problem, const Setting& setting, const Answe
 
   MemoryLedger ledger;
   PhaseLog log;
-  const BackEnd back_end = make_host_back_end(make_cpu_attention_kernel(setting.threads));
-  const LayerTensors tensors{result.plan, PassSelection::both, ledger};
-  load(answer.q, result.shard, tensors.view(array_q));
-  load(answer.k, result.kv_shard, tensors.view(array_k));
-  load(answer.v, result.kv_shard, tensors.view(array_v));
-  load(answer.dout, result.shard, tensors.view(array_dout));
+  MemoryLedger terms_ledger;  // plans do not count them
+  LayerTensors tensors{result.plan, PassSelection::both, ledger, *back_end.memory};
+  load(answer.q, result.shard, tensors.host_view(array_q));
+  load(answer.k, result.kv_shard, tensors.host_view(array_k));
+  load(answer.v, result.kv_shard, tensors.host_view(array_v));
+  load(answer.dout, result.shard, tensors.host_view(array_dout));
   for (const KnownArray array : {array_out, array_dq, array_dk, array_dv}) {  // stale values must not survive
-    const TensorView stale_view = tensors.view(array);
+    const TensorView stale_view = tensors.host_view(array);
     std::fill_n(stale_view.data, stale_view.bytes(), std::byte{0xFF});
   }
-  const auto heads = static_cast<std::size_t>(problem.heads_q);
-  result.dsinks.assign(problem.sinks.empty() ? 0 : heads, stale);
-  result.max_logits.assign(heads, stale);
+  tensors.to_kernel();
+  Terms terms{problem, terms_ledger, *back_end.memory};
   const std::vector<std::int64_t> query_offsets = test::offsets_of(problem.mask.doc_lengths);
   const std::vector<std::int64_t> key_offsets = test::offsets_of(problem.mask.key_lengths());
   BlockRule rule{.mask = &mask,
@@ -166,23 +209,20 @@ LocalResult run_rank(const Problem& problem, const Setting& setting, const Answe
   rule.dropout.query_offsets = query_offsets;
   rule.dropout.key_offsets = key_offsets;
   ContextParallelAttention attention{
-      result.plan,
-      rule,
-      back_end,
-      borrowed,
-      ledger,
-      log,
-      static_cast<int>(problem.dropout.layer),
-      {.sinks = problem.sinks, .dsinks = result.dsinks, .max_logits = result.max_logits}};
+      result.plan,      rule, back_end, borrowed, ledger, log, static_cast<int>(problem.dropout.layer),
+      terms.of_kernel()};
   if (before_forward) {
     before_forward();
   }
   attention.forward(tensors, true);
   attention.backward(tensors);
 
+  tensors.to_host();
   for (const KnownArray array : {array_out, array_dq, array_dk, array_dv, array_lse}) {
-    result.tensors.push_back(bytes_of(tensors.view(array)));
+    result.tensors.push_back(bytes_of(tensors.host_view(array)));
   }
+  result.dsinks = Terms::result(terms.dsinks);
+  result.max_logits = Terms::result(terms.max_logits);
   result.counted = counted_by(transports, result.plan, setting.levels, sizes, rank);
   for (std::size_t c = 0; c < memory_categories; ++c) {
     result.peaks[c] = ledger.peak(static_cast<MemoryCategory>(c));
@@ -193,16 +233,22 @@ LocalResult run_rank(const Problem& problem, const Setting& setting, const Answe
 
 }  // namespace
 
+Platform host_platform(const Setting& setting) {
+  return {.back_end = make_host_back_end(make_cpu_attention_kernel(setting.threads)),
+          .make_transport = [seed = setting.delay_seed](const MpiCommunicator& group) {
+            std::unique_ptr<Transport> transport = make_mpi_transport(group, 60.0);
+            return seed ? make_delayed_transport(std::move(transport), *seed, longest_delay)
+                        : std::move(transport);
+          }};
+}
+
 LocalResult run_case(const Problem& problem, const Setting& setting, const Answer& answer,
-                     const MpiCommunicator& comm, const std::function<void()>& before_forward) {
+                     const MpiCommunicator& comm, const Platform& platform,
+                     const std::function<void()>& before_forward) {
   return run_rank(
-      problem, setting, answer, comm.rank(),
-      [&](const std::vector<int>& /*levels*/, const LevelPlace& place) -> std::unique_ptr<Transport> {
-        const MpiCommunicator group = comm.split(place.group, place.rank);
-        std::unique_ptr<Transport> transport = make_mpi_transport(group, 60.0);
-        return setting.delay_seed
-                   ? make_delayed_transport(std::move(transport), *setting.delay_seed, longest_delay)
-                   : std::move(transport);
+      problem, setting, answer, comm.rank(), platform.back_end,
+      [&](const std::vector<int>& /*levels*/, const LevelPlace& place) {
+        return platform.make_transport(comm.split(place.group, place.rank));
       },
       before_forward);
 }
@@ -214,7 +260,7 @@ std::vector<LocalResult> run_case_on_threads(const Problem& problem, const Setti
   std::map<std::pair<std::vector<int>, int>, ThreadNetwork> networks;  // by levels and group
   run_as_threads(static_cast<int>(results.size()), [&](int rank) {
     results[static_cast<std::size_t>(rank)] =
-        run_rank(problem, setting, answer, rank,
+        run_rank(problem, setting, answer, rank, host_platform(setting).back_end,
                  [&](const std::vector<int>& levels, const LevelPlace& place) {
                    const std::lock_guard lock{mutex};
                    return networks[{levels, place.group}].transport(place.rank, place.size);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/back_end.hpp"
 #include "kernels/buffer.hpp"
 #include "kernels/position_ranges.hpp"
 #include "src/attention/context_parallel_attention.hpp"
@@ -86,10 +87,19 @@ struct LocalResult {
   std::int64_t peak_total = 0;
 };
 
+/// What a rank computes with, and what carries its messages.
+struct Platform {
+  BackEnd back_end;
+  std::function<std::unique_ptr<Transport>(const MpiCommunicator& group)> make_transport;
+};
+
+/// Host memory and MPI, as `setting` has them.
+[[nodiscard]] Platform host_platform(const Setting& setting);
+
 /// Collective. Forward and backward with the production plan, transports and attention.
 /// @param before_forward called when all communicators exist
 [[nodiscard]] LocalResult run_case(const Problem& problem, const Setting& setting, const Answer& answer,
-                                   const MpiCommunicator& comm,
+                                   const MpiCommunicator& comm, const Platform& platform,
                                    const std::function<void()>& before_forward = {});
 
 /// The same on threads of this process, all ranks' results.

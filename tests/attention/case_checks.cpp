@@ -29,7 +29,8 @@ double tolerance_of(const Problem& problem, const Setting& setting) {
 CaseErrors check_case(const Problem& problem, const Setting& setting, const Answer& answer,
                       const MpiCommunicator& comm) {
   SCOPED_TRACE(problem.describe() + "; " + setting.describe());
-  const LocalResult result = run_case(problem, setting, answer, comm, reset_mpi_traffic);
+  const LocalResult result =
+      run_case(problem, setting, answer, comm, host_platform(setting), reset_mpi_traffic);
   const MpiTrafficSeen seen = mpi_traffic_seen();
 
   CaseErrors errors = errors_of(problem, answer, result);

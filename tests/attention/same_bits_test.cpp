@@ -28,7 +28,7 @@ class SameBits : public testing::Test {
   const Answer answer_ = solve(problem_, comm_);
 
   [[nodiscard]] Bits bits_of(const Setting& setting) const {
-    LocalResult result = run_case(problem_, setting, answer_, comm_);
+    LocalResult result = run_case(problem_, setting, answer_, comm_, host_platform(setting));
     return {std::move(result.tensors), std::move(result.dsinks), std::move(result.max_logits)};
   }
 };
