@@ -1,11 +1,12 @@
 /// Writes the program of one rank: the recursion over visit levels, with a head swap before and after it.
 ///
 // clang-format off
-///   ring, step s    post dKV of step s-1 (backward) | visit the block of step s, filling its dKV |
-///                   wait for KV of step s+1, post KV of step s+2 | wait for dKV, add what came
+///   ring, step s    post KV of step s+1 and (backward) dKV of step s-1, together | visit the block of step s,
+///                   filling its dKV | wait, add what came
 ///   and at the end  (backward) post the last dKV | innermost: second half of the own block | wait, add
 ///   all_gather      post KV | wait | visit the gathered block | (backward) post dKV | wait, add in rank order
-///   all_gather inside a ring: the next block is turned to, and its gather posted, in the middle of the visit
+///   all_gather inside a ring: the ring turns in the middle of the visit: wait for KV of step s+1, post KV of step
+///                   s+2, apart from dKV, and the gather of step s+1
 // clang-format on
 #pragma once
 
