@@ -81,6 +81,7 @@ class MpiTransport : public Transport {
       count.bytes += message.bytes();
       ++count.messages;
     }
+    fill_own_room(messages, rank_);
     const int id = next_id_++;
     open_.emplace(id, std::move(set));
     if (progress_) progress_->transfer_opened();
