@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@ namespace {
 
 class NoFindings : public testing::EmptyTestEventListener {
   void OnTestEnd(const testing::TestInfo& /*test*/) override {
+    hcp::software_gpu::finish_streams();
     for (const hcp::software_gpu::Launch& launch : hcp::software_gpu::take_launches()) {
       for (const hcp::ptx::Finding& finding : launch.report.findings) {
         ADD_FAILURE() << hcp::ptx::to_string(finding);
@@ -38,10 +38,8 @@ std::size_t print_live_objects() {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   testing::UnitTest::GetInstance()->listeners().Append(new NoFindings);  // NOLINT: takes it
-  const char* chosen = std::getenv("HCP_SOFTWARE_GPU_ARCHITECTURE");
-  const std::string architecture = chosen == nullptr ? "compute_90" : chosen;
-  hcp::software_gpu::load_built_ptx(architecture);
-  std::printf("software GPU, %s: no hardware is used\n", architecture.c_str());
+  const std::string configuration = hcp::software_gpu::configure_from_environment();
+  std::printf("software GPU, %s: no hardware is used\n", configuration.c_str());
   const int failed = RUN_ALL_TESTS();
   return print_live_objects() == 0 ? failed : 1;
 }
