@@ -9,6 +9,7 @@
 namespace hcp::software_gpu {
 
 void NoFindings::OnTestEnd(const testing::TestInfo& /*test*/) {
+  finish_streams();
   for (const Launch& launch : take_launches()) {
     for (const ptx::Finding& finding : launch.report.findings) {
       ADD_FAILURE() << to_string(finding);

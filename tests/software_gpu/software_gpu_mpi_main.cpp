@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <string>
 
 #include "tests/harness/rank_failures.hpp"
 #include "tests/software_gpu/findings.hpp"
@@ -17,9 +18,9 @@ int main(int argc, char** argv) {
     hcp::report_failures_of_all_ranks();
     testing::UnitTest::GetInstance()->listeners().Append(
         new hcp::software_gpu::NoFindings);  // NOLINT: takes it
-    hcp::software_gpu::load_built_ptx("compute_90");
+    const std::string configuration = hcp::software_gpu::configure_from_environment();
     if (mpi.world_rank() == 0) {
-      std::printf("software GPU: no hardware is used\n");
+      std::printf("software GPU, %s: no hardware is used\n", configuration.c_str());
     }
     failed = RUN_ALL_TESTS();
   }  // MPI's end has a last look at NCCL's launches

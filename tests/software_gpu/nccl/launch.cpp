@@ -24,10 +24,10 @@ bool can_be_touched(const Messages& messages) {
 }
 
 /// All requests to one communicator, as one operation of its stream.
-class Launch {
+class LaunchOperation {
  public:
-  Launch(std::shared_ptr<Communicator> communicator, const std::vector<Request>& requests,
-         const std::string& name)
+  LaunchOperation(std::shared_ptr<Communicator> communicator, const std::vector<Request>& requests,
+                  const std::string& name)
       : communicator_{std::move(communicator)}, exchange_{communicator_, name} {
     for (const Request& request : requests) {
       messages_.push_back(messages_of(request));
@@ -133,7 +133,7 @@ void launch_one(const std::shared_ptr<Communicator>& communicator, std::vector<R
                            communicator->name + " (to world ranks" + text_of(recorded.sends_to) + "; from" +
                            text_of(recorded.receives_from) + ")";
   ++communicator->under_way;
-  auto launch = std::make_shared<Launch>(communicator, requests, name);
+  auto launch = std::make_shared<LaunchOperation>(communicator, requests, name);
   (*gpu().streams.find(requests.front().stream))
       ->submit(name, [launch](const Operation& operation, bool first) {
         return launch->advance(operation, first);
