@@ -103,7 +103,7 @@ MemorySource& host_memory() {
 
 std::string_view name_of(MemoryCategory category) {
   constexpr std::array<std::string_view, memory_categories> names{
-      "qkv", "result", "accumulator", "saved", "kv_ring", "dkv_ring", "gathered", "head_scatter"};
+      "qkv", "result", "accumulator", "saved", "kv_ring", "dkv_ring", "gathered", "head_scatter", "packed"};
   return names.at(index_of(category));
 }
 

@@ -21,8 +21,9 @@ enum class MemoryCategory : std::uint8_t {
   dkv_ring,      ///< their gradients
   gathered,      ///< KV of an all_gather level and its gradient
   head_scatter,  ///< send and receive sides of the head swap
+  packed,        ///< rows of a message that lie apart elsewhere
 };
-inline constexpr std::size_t memory_categories = 8;
+inline constexpr std::size_t memory_categories = 9;
 [[nodiscard]] std::string_view name_of(MemoryCategory category);
 
 /// Live bytes per category with every change of them. Not thread-safe: buffers are made and freed by one

@@ -46,6 +46,7 @@ class MpiTransport : public Transport {
     }
     for (const Message& message : messages.sends) start_send(message, set);
     sent_.add(messages);
+    fill_own_room(messages, peers_.rank());
     const int id = next_id_++;
     open_.emplace(id, std::move(set));
     if (progress_) progress_->transfer_opened();

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <stdexcept>
 #include <utility>
@@ -12,6 +13,24 @@ std::int64_t Message::bytes() const {
   std::size_t total = 0;
   for (const std::span<std::byte> part : parts) total += part.size();
   return static_cast<std::int64_t>(total);
+}
+
+std::vector<std::span<std::byte>> own_room(const MessageSet& messages, int rank) {
+  const Message& any = messages.receives.at(0);
+  std::vector<std::span<std::byte>> room;
+  for (const std::span<std::byte> part : any.parts) {
+    room.emplace_back(part.data() + (rank - any.peer) * std::ssize(part), part.size());
+  }
+  return room;
+}
+
+void fill_own_room(const MessageSet& messages, int rank) {
+  if (messages.collective != Collective::all_gather) return;
+  const std::vector<std::span<std::byte>> room = own_room(messages, rank);
+  const Message& own = messages.sends.at(0);
+  for (std::size_t p = 0; p < room.size(); ++p) {
+    std::memcpy(room[p].data(), own.parts.at(p).data(), room[p].size());
+  }
 }
 
 Ticket::Ticket(Ticket&& other) noexcept

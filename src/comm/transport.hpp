@@ -28,8 +28,8 @@ struct Message {
 enum class Collective : std::uint8_t {
   none,
   /// Every rank sends the same parts to every other rank. Part p of all receives, in the order of the ranks
-  /// and with room for this rank's own part between them, lies in one piece. A transport that carries it out
-  /// as one call fills that room, too; others need not.
+  /// and with room for this rank's own part between them, lies in one piece. The transport fills that room,
+  /// too, with what this rank sends.
   all_gather,
 };
 
@@ -41,6 +41,12 @@ struct MessageSet {
   std::string
       what;  ///< where in the run this is, for the message of a timeout: "layer 0, forward, level 1, step 3"
 };
+
+/// The room for this rank's own parts between what it receives in an all_gather.
+/// @param rank  this one, in the transport's communicator
+[[nodiscard]] std::vector<std::span<std::byte>> own_room(const MessageSet& messages, int rank);
+/// Fills it, in host memory; does nothing for sets that are no all_gather.
+void fill_own_room(const MessageSet& messages, int rank);
 
 /// A set of messages did not finish in time. The text names this rank and the peers that are missing, as
 /// world ranks, and MessageSet::what. The transfers stay open: the job has to end.

@@ -10,6 +10,18 @@ std::string_view name_of(Pass pass) {
   return pass == Pass::forward ? "fwd" : "bwd";
 }
 
+std::string_view name_of(MessageForm form) {
+  switch (form) {
+    case MessageForm::scattered:
+      return "scattered";
+    case MessageForm::contiguous:
+      return "contiguous";
+    case MessageForm::collectives:
+      return "collectives";
+  }
+  return "?";
+}
+
 std::string_view name_of(Payload payload) {
   switch (payload) {
     case Payload::qkv:

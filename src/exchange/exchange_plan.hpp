@@ -8,6 +8,7 @@
 /// deadlock.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,9 +30,14 @@ enum class Pass : std::uint8_t { forward, backward };
 /// What the transports of a layer need of its messages.
 enum class MessageForm : std::uint8_t {
   scattered,    ///< any number of parts
-  contiguous,   ///< the rows of each tensor lie side by side at both ends, so both cut a message alike
-  collectives,  ///< and where every rank of a gather takes whole blocks of one size, it is one collective
+  contiguous,   ///< one part for each tensor, of the same size at both ends; rows that lie apart are packed
+  collectives,  ///< and where every rank of a gather takes whole blocks of one size, it is one collective.
+                ///< What comes back is messages all the same: this rank sums them in rank order, so that
+                ///< every transport gives the same bits
 };
+inline constexpr std::array all_message_forms{MessageForm::scattered, MessageForm::contiguous,
+                                              MessageForm::collectives};
+[[nodiscard]] std::string_view name_of(MessageForm form);
 
 /// What the plan of one layer is computed from; the same on every rank of the CP group.
 struct LayerGeometry {
@@ -108,7 +114,7 @@ struct PlannedMessage {
   int peer_cp_rank = 0;  ///< the same rank in the CP group
   int level = 0;         ///< the outermost level in which the two ranks differ: where it is booked
   Payload payload = Payload::kv;
-  std::vector<Part> parts{};
+  std::vector<Part> parts{};  ///< at most 8, where messages are contiguous
   [[nodiscard]] std::int64_t bytes() const;
 };
 

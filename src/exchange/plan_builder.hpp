@@ -1,11 +1,12 @@
 /// Writes the program of one rank: the recursion over visit levels, with a head swap before and after it.
 ///
 // clang-format off
-///   ring, step s    post dKV of step s-1 (backward) | visit the block of step s, filling its dKV |
-///                   wait for KV of step s+1, post KV of step s+2 | wait for dKV, add what came
+///   ring, step s    post KV of step s+1 and (backward) dKV of step s-1, together | visit the block of step s,
+///                   filling its dKV | wait, add what came
 ///   and at the end  (backward) post the last dKV | innermost: second half of the own block | wait, add
 ///   all_gather      post KV | wait | visit the gathered block | (backward) post dKV | wait, add in rank order
-///   all_gather inside a ring: the next block is turned to, and its gather posted, in the middle of the visit
+///   all_gather inside a ring: the ring turns in the middle of the visit: wait for KV of step s+1, post KV of step
+///                   s+2, apart from dKV, and the gather of step s+1
 // clang-format on
 #pragma once
 
@@ -36,6 +37,13 @@ struct BlockView {
   [[nodiscard]] const PositionSet& positions() const { return k.positions; }
 };
 
+/// Rows [from, from + rows) of one table that go to rows [to, to + rows) of another.
+struct RowRun {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::int64_t rows = 0;
+};
+
 class PlanBuilder {
  public:
   PlanBuilder(const LayerGeometry& geometry, int cp_rank);
@@ -63,12 +71,30 @@ class PlanBuilder {
 
   // Instructions (plan_tables.cpp)
   void emit(decltype(Instruction::action) action);
-  /// Starts a transfer; -1 if there is nothing in it. wait(-1) waits for nothing.
-  int post(Transfer transfer);
-  void wait(int transfer);
   void fill(ArrayId array, std::int64_t rows, float value);
   void move(Move::Kind kind, const View& from, const View& to, const PositionSet& subset);
   void move(Move::Kind kind, const BlockView& from, const BlockView& to, const PositionSet& subset);
+  /// One for each run, as the host has it; for devices one for as many runs as make rows of one table.
+  [[nodiscard]] std::vector<Move> moves_of(Move::Kind kind, const View& from, const View& to,
+                                           const std::vector<RowRun>& runs) const;
+
+  // Messages (plan_messages.cpp)
+  /// Starts a transfer; -1 if there is nothing in it. wait(-1) waits for nothing. Where messages are
+  /// contiguous, rows that lie apart are packed before the one and unpacked after the other.
+  int post(Transfer transfer, std::vector<Move> after_wait = {});
+  void wait(int transfer);
+  enum class Direction : std::uint8_t { sent, received };
+  /// Makes one part of each tensor of each message. @returns the moves into what is sent, or out of what is
+  /// received
+  [[nodiscard]] std::vector<Move> pack(std::vector<PlannedMessage>& messages, Direction direction);
+  /// Rows of each packing array that the transfer at hand has taken.
+  using PackedRows = std::map<ArrayId, std::int64_t>;
+  /// `rows` rows, heads and channels as of `like`, side by side in an array for this level and payload. A
+  /// level has one transfer with a payload under way at a time.
+  [[nodiscard]] View room(const View& like, Payload payload, Direction direction, std::int64_t rows,
+                          PackedRows& packed_rows);
+  [[nodiscard]] std::int64_t row_bytes(ArrayId id) const;
+  [[nodiscard]] Part part_of(const View& view, RowSpan rows) const;
   /// Appends the rows `subset` of a view without gaps in its rows to a message, in ascending order.
   void append_rows(std::vector<Part>& parts, const View& view, const PositionSet& subset) const;
   [[nodiscard]] std::vector<Part> rows_of_block(const BlockView& block, const PositionSet& subset) const;
@@ -90,6 +116,10 @@ class PlanBuilder {
     int transfer = -1;
   };
   OpenGather start_gather(int level, const BlockView& block, int buffer);
+  /// Whether every rank of this rank's gather takes the whole block of every other, all of one size. The same
+  /// answer on all of them.
+  [[nodiscard]] bool is_all_gather(int level) const;
+  int post_all_gather(int level, const BlockView& block, const BlockView& gathered);
   void visit_gathered(int level, const OpenGather& open, const BlockView* gradient,
                       const Interlude& at_middle);
   /// Rows of an owner's lent block that a rank of the same gather takes.
@@ -159,6 +189,7 @@ class PlanBuilder {
   std::vector<int> steps_;  ///< of each visit level while the recursion runs
   int current_level_ = -1;  ///< scheme level and step of what is emitted
   int current_step_ = 0;
+  std::map<int, std::vector<Move>> after_wait_;  ///< by transfer that is under way
 };
 
 }  // namespace hcp

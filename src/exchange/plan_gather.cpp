@@ -1,4 +1,6 @@
 // A gather: the blocks of a level in one, and their gradients back in rank order.
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +13,62 @@ PositionSet PlanBuilder::taken_by(int level, int rank, int owner) const {
   return set_intersection(sets_.lent(level + 1, owner, steps_), sets_.needed(level, rank));
 }
 
+bool PlanBuilder::is_all_gather(int level) const {
+  if (geometry_.message_form != MessageForm::collectives) {
+    return false;
+  }
+  PositionSet taken_by_all = sets_.needed(level, attention_rank_);
+  std::vector<PositionSet> lent;
+  for (int distance = 0; distance < sets_.visit_size(level); ++distance) {
+    const int rank = neighbour(level, distance);
+    taken_by_all = set_intersection(taken_by_all, sets_.needed(level, rank));
+    lent.push_back(sets_.lent(level + 1, rank, steps_));
+  }
+  return !lent.front().empty() && std::ranges::all_of(lent, [&](const PositionSet& block) {
+    return count_of(block) == count_of(lent.front()) && set_difference(block, taken_by_all).empty();
+  });
+}
+
+int PlanBuilder::post_all_gather(int level, const BlockView& block, const BlockView& gathered) {
+  const int size = sets_.visit_size(level);
+  const std::int64_t rows = count_of(block.positions());
+  const auto rank_at = [&](int digit) { return sets_.with_digit(attention_rank_, level, digit); };
+  std::vector<RowRun> runs;  // from where the ranks' blocks follow each other to the gathered block
+  for (int digit = 0; digit < size; ++digit) {
+    std::int64_t from = digit * rows;
+    for (const RowSpan span : rows_of(sets_.lent(level + 1, rank_at(digit), steps_), gathered.positions())) {
+      runs.push_back({from, span.first, span.count});
+      from += span.count;
+    }
+  }
+  const bool in_place = std::ranges::all_of(runs, [](const RowRun& run) { return run.from == run.to; });
+  PackedRows packed_rows;
+  std::vector<Move> unpack;
+  const auto landing_of = [&](const View& tensor) {
+    if (in_place) {
+      return tensor;
+    }
+    View landing = room(tensor, Payload::kv, Direction::received, size * rows, packed_rows);
+    std::ranges::move(moves_of(Move::Kind::assign, landing, tensor, runs), std::back_inserter(unpack));
+    return landing;
+  };
+  const View landing_k = landing_of(gathered.k);
+  const View landing_v = landing_of(gathered.v);
+
+  Transfer transfer{.communicator = communicator({scheme_level(level)}),
+                    .collective = Collective::all_gather};
+  for (int digit = 0; digit < size; ++digit) {
+    const int rank = rank_at(digit);
+    if (rank != attention_rank_) {
+      add_message(transfer.sends, level, rank, Payload::kv, rows_of_block(block, block.positions()));
+      const RowSpan span{digit * rows, rows};
+      add_message(transfer.receives, level, rank, Payload::kv,
+                  {part_of(landing_k, span), part_of(landing_v, span)});
+    }
+  }
+  return post(std::move(transfer), std::move(unpack));
+}
+
 PlanBuilder::OpenGather PlanBuilder::start_gather(int level, const BlockView& block, int buffer) {
   stand_at(level, 0);
   const std::string name =
@@ -18,6 +76,10 @@ PlanBuilder::OpenGather PlanBuilder::start_gather(int level, const BlockView& bl
   OpenGather open{
       .gathered = kv_block(name, MemoryCategory::gathered, storage(), block_at(level, attention_rank_, 0)),
       .transfer = -1};
+  if (is_all_gather(level)) {
+    open.transfer = post_all_gather(level, block, open.gathered);  // the own block, too
+    return open;
+  }
   Transfer transfer{.communicator = communicator({scheme_level(level)})};
   for (int distance = 1; distance < sets_.visit_size(level); ++distance) {
     const int to = neighbour(level, distance);

@@ -44,24 +44,36 @@ class PlanBuilder::Ring {
         holding_{block} {}
 
   void plan(const Interlude& at_middle) {
-    p_.stand_at(level_, 0);
-    start_hop(1);
     if (ahead_) {
+      p_.stand_at(level_, 0);
+      Transfer first = new_transfer();
+      add_kv(first, 1);
+      kv_hop_ = p_.post(std::move(first));
       gathered_ = p_.start_gather(level_ - 1, block_, 0);
     }
     for (int step = 0; step < size_; ++step) {
       p_.stand_at(level_, step);
-      const GradientHop hop = start_gradient_hop(step - 1);
+      Transfer transfer = new_transfer();
+      if (!ahead_) {
+        add_kv(transfer, step + 1);
+      }
+      const Landing landing = add_gradients(transfer, step - 1);
+      const int hop = p_.post(std::move(transfer));
+      if (at_middle && step == (size_ + 1) / 2) {
+        at_middle();
+        p_.stand_at(level_, step);
+      }
       BlockView contribution;
       if (gradient_ != nullptr && step > 0) {
         contribution = new_contribution(step);
       }
       visit(step, step > 0 && gradient_ != nullptr ? &contribution : gradient_);
-      if (at_middle && step == (size_ - 1) / 2) {
-        at_middle();
-      }
       p_.stand_at(level_, step);
-      finish_gradient_hop(hop, &contribution);
+      p_.wait(hop);
+      if (!ahead_) {
+        holding_ = next_;
+      }
+      add_arrived(landing, &contribution);
       if (gradient_ != nullptr && step > 0) {
         outgoing_ = on_the_wire(contribution);
       }
@@ -70,33 +82,39 @@ class PlanBuilder::Ring {
       return;
     }
     p_.stand_at(level_, size_);
-    const GradientHop hop = start_gradient_hop(size_ - 1);
+    Transfer last = new_transfer();
+    const Landing landing = add_gradients(last, size_ - 1);
+    const int hop = p_.post(std::move(last));
     if (halves_) {
       p_.attend({half_, rows_ - half_}, block_, gradient_);
     }
-    finish_gradient_hop(hop, nullptr);
+    p_.wait(hop);
+    add_arrived(landing, nullptr);
   }
 
  private:
-  /// What arrives with the gradients of one step: rows to pass on, and rows that are home.
-  struct GradientHop {
-    int transfer = -1;
+  /// Where the gradients of one step arrive: rows to pass on, and rows that are home.
+  struct Landing {
     BlockView passing{};
     BlockView home{};
   };
 
-  void start_hop(int step) {
+  [[nodiscard]] Transfer new_transfer() {
+    return {.communicator = p_.communicator({p_.scheme_level(level_)})};
+  }
+
+  /// The block of `step`, which is the one after the block that is held.
+  void add_kv(Transfer& transfer, int step) {
     if (step >= size_) {
       return;
     }
     next_ = p_.kv_block(name_ + " kv " + std::to_string((step - 1) % 2) + " ", MemoryCategory::kv_ring,
                         p_.storage(), p_.block_at(level_, p_.attention_rank_, step));
-    Transfer transfer{.communicator = p_.communicator({p_.scheme_level(level_)})};
     p_.add_kv_hop(transfer, level_, step, block_, holding_, next_);
-    kv_hop_ = p_.post(std::move(transfer));
   }
 
-  /// From one step to the next: its block is here, and the one after starts to travel.
+  /// In the middle of a visit whose block was gathered ahead: the next block is here, its gather and the hop
+  /// of the one after begin.
   void turn(int step) {
     p_.stand_at(level_, step);
     p_.wait(std::exchange(kv_hop_, -1));
@@ -105,10 +123,10 @@ class PlanBuilder::Ring {
     }
     p_.stand_at(level_, step + 1);
     holding_ = next_;
-    start_hop(step + 2);
-    if (ahead_) {
-      gathered_ = p_.start_gather(level_ - 1, holding_, (step + 1) % 2);
-    }
+    Transfer transfer = new_transfer();
+    add_kv(transfer, step + 2);
+    kv_hop_ = p_.post(std::move(transfer));
+    gathered_ = p_.start_gather(level_ - 1, holding_, (step + 1) % 2);
     p_.stand_at(level_, step);
   }
 
@@ -116,14 +134,11 @@ class PlanBuilder::Ring {
     if (ahead_) {
       const OpenGather open = gathered_;
       p_.visit_gathered(level_ - 1, open, filling, [&] { turn(step); });
-      return;
-    }
-    if (step == 0 && halves_) {
+    } else if (step == 0 && halves_) {
       p_.attend({0, half_}, block_, gradient_);
     } else {
       p_.visit(level_, holding_, filling);
     }
-    turn(step);
   }
 
   BlockView new_contribution(int step) {
@@ -140,7 +155,7 @@ class PlanBuilder::Ring {
   }
 
   /// The gradient of a row goes on to the successor if that one looks at the row too, else home.
-  GradientHop start_gradient_hop(int step) {
+  Landing add_gradients(Transfer& transfer, int step) {
     if (gradient_ == nullptr || step < 1) {
       return {};
     }
@@ -152,7 +167,6 @@ class PlanBuilder::Ring {
     const auto at_next_step = [&](int rank) {
       return last ? PositionSet{} : p_.block_at(level_, rank, step + 1);
     };
-    Transfer transfer{.communicator = p_.communicator({p_.scheme_level(level_)})};
     const PositionSet after_looks = at_next_step(after);
     p_.add_message(transfer.sends, level_, after, Payload::dkv,
                    p_.rows_of_block(outgoing_, set_intersection(outgoing_.positions(), after_looks)));
@@ -164,24 +178,19 @@ class PlanBuilder::Ring {
         set_intersection(p_.block_at(level_, before, step), at_next_step(p_.attention_rank_));
     const PositionSet home =
         set_difference(p_.block_at(level_, borrower, step), at_next_step(after_borrower));
-    GradientHop hop;
     const auto landing = p_.packed_blocks(name_ + " dkv arriving ", MemoryCategory::dkv_ring,
                                           p_.geometry_.gradient_wire, {passing, home});
-    hop.passing = landing[0];
-    hop.home = landing[1];
-    p_.add_message(transfer.receives, level_, before, Payload::dkv, p_.rows_of_block(hop.passing, passing));
-    p_.add_message(transfer.receives, level_, borrower, Payload::dkv, p_.rows_of_block(hop.home, home));
-    hop.transfer = p_.post(std::move(transfer));
-    return hop;
+    p_.add_message(transfer.receives, level_, before, Payload::dkv, p_.rows_of_block(landing[0], passing));
+    p_.add_message(transfer.receives, level_, borrower, Payload::dkv, p_.rows_of_block(landing[1], home));
+    return {landing[0], landing[1]};
   }
 
-  void finish_gradient_hop(const GradientHop& hop, const BlockView* contribution) {
-    p_.wait(hop.transfer);
-    if (!hop.passing.positions().empty()) {
-      p_.move(Move::Kind::add, hop.passing, *contribution, hop.passing.positions());
+  void add_arrived(const Landing& landing, const BlockView* contribution) {
+    if (!landing.passing.positions().empty()) {
+      p_.move(Move::Kind::add, landing.passing, *contribution, landing.passing.positions());
     }
-    if (!hop.home.positions().empty()) {
-      p_.move(Move::Kind::add, hop.home, *gradient_, hop.home.positions());
+    if (!landing.home.positions().empty()) {
+      p_.move(Move::Kind::add, landing.home, *gradient_, landing.home.positions());
     }
   }
 
@@ -195,9 +204,9 @@ class PlanBuilder::Ring {
   const std::string name_;
   const std::int64_t rows_;
   const std::int64_t half_;
-  BlockView holding_;  // the KV block of this step
-  BlockView next_;     // and of the one after, on its way
-  int kv_hop_ = -1;
+  BlockView holding_;   // the KV block of this step
+  BlockView next_;      // and of the one after, on its way
+  int kv_hop_ = -1;     // of next_, where it is turned to in the middle of a visit
   BlockView outgoing_;  // the dKV block of the step before
   OpenGather gathered_;
 };

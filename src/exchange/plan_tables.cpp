@@ -1,4 +1,4 @@
-// Arrays, views and instructions: the vocabulary in which the plan is written.
+// Arrays, views and what is done to them: the vocabulary in which the plan is written.
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -87,28 +87,53 @@ void PlanBuilder::emit(decltype(Instruction::action) action) {
   program_->instructions.push_back({std::move(action), current_level_, current_step_});
 }
 
-int PlanBuilder::post(Transfer transfer) {
-  if (transfer.sends.empty() && transfer.receives.empty()) {
-    return -1;
-  }
-  const int id = static_cast<int>(program_->transfers.size());
-  transfer.level = current_level_;
-  transfer.step = current_step_;
-  program_->transfers.push_back(std::move(transfer));
-  emit(Post{id});
-  return id;
-}
-
-void PlanBuilder::wait(int transfer) {
-  if (transfer >= 0) {
-    emit(Wait{transfer});
-  }
-}
-
 void PlanBuilder::fill(ArrayId array, std::int64_t rows, float value) {
   if (rows > 0) {
     emit(Fill{array, rows, value});
   }
+}
+
+namespace {
+
+/// How many runs from `first` on are equally long and equally far from each other in both tables.
+std::size_t alike_from(std::size_t first, const std::vector<RowRun>& runs) {
+  std::size_t next = first + 1;
+  for (; next < runs.size() && runs[next].rows == runs[first].rows; ++next) {
+    if (runs[next].from - runs[next - 1].from != runs[first + 1].from - runs[first].from ||
+        runs[next].to - runs[next - 1].to != runs[first + 1].to - runs[first].to) {
+      break;
+    }
+  }
+  return next - first;
+}
+
+}  // namespace
+
+std::vector<Move> PlanBuilder::moves_of(Move::Kind kind, const View& from, const View& to,
+                                        const std::vector<RowRun>& runs) const {
+  const auto table = [](const View& view, std::int64_t row, std::int64_t stride_rows) {
+    return Table{view.array, view.offset + row * view.stride, stride_rows * view.stride};
+  };
+  const bool whole_rows = from.stride == from.elements && to.stride == to.elements;
+  std::vector<Move> moves;
+  for (std::size_t i = 0; i < runs.size();) {
+    const RowRun& run = runs[i];
+    const std::size_t alike = geometry_.message_form == MessageForm::scattered ? 1 : alike_from(i, runs);
+    const bool is_one_row = whole_rows || run.rows == 1;
+    // A kernel works row by row, so few long rows would leave most of a device idle.
+    if (alike > 1 && is_one_row && static_cast<std::int64_t>(alike) >= run.rows) {
+      moves.push_back({kind, table(from, run.from, runs[i + 1].from - run.from),
+                       table(to, run.to, runs[i + 1].to - run.to), static_cast<std::int64_t>(alike),
+                       run.rows * from.elements});
+      i += alike;
+      continue;
+    }
+    for (const std::size_t end = i + alike; i < end; ++i) {
+      moves.push_back(
+          {kind, table(from, runs[i].from, 1), table(to, runs[i].to, 1), runs[i].rows, from.elements});
+    }
+  }
+  return moves;
 }
 
 void PlanBuilder::move(Move::Kind kind, const View& from, const View& to, const PositionSet& subset) {
@@ -117,17 +142,14 @@ void PlanBuilder::move(Move::Kind kind, const View& from, const View& to, const 
   if (from.elements == 0) {
     return;
   }
+  std::vector<RowRun> runs;
   std::size_t s = 0;
   std::size_t t = 0;
   std::int64_t source_done = 0;  // rows of sources[s] and targets[t] that are moved already
   std::int64_t target_done = 0;
   while (s < sources.size() && t < targets.size()) {
     const std::int64_t rows = std::min(sources[s].count - source_done, targets[t].count - target_done);
-    emit(Move{kind,
-              {from.array, from.offset + (sources[s].first + source_done) * from.stride, from.stride},
-              {to.array, to.offset + (targets[t].first + target_done) * to.stride, to.stride},
-              rows,
-              from.elements});
+    runs.push_back({sources[s].first + source_done, targets[t].first + target_done, rows});
     source_done += rows;
     target_done += rows;
     if (source_done == sources[s].count) {
@@ -139,55 +161,15 @@ void PlanBuilder::move(Move::Kind kind, const View& from, const View& to, const 
       target_done = 0;
     }
   }
+  for (const Move& move : moves_of(kind, from, to, runs)) {
+    emit(move);
+  }
 }
 
 void PlanBuilder::move(Move::Kind kind, const BlockView& from, const BlockView& to,
                        const PositionSet& subset) {
   move(kind, from.k, to.k, subset);
   move(kind, from.v, to.v, subset);
-}
-
-void PlanBuilder::append_rows(std::vector<Part>& parts, const View& view, const PositionSet& subset) const {
-  if (view.stride != view.elements) {
-    throw std::logic_error{"a message takes whole rows only"};
-  }
-  if (view.elements == 0) {
-    return;
-  }
-  const auto size =
-      static_cast<std::int64_t>(size_of(plan_.arrays.at(static_cast<std::size_t>(view.array)).type));
-  for (const RowSpan span : rows_of(subset, view.positions)) {
-    parts.push_back(
-        {view.array, (view.offset + span.first * view.stride) * size, span.count * view.stride * size});
-  }
-}
-
-std::vector<Part> PlanBuilder::rows_of_block(const BlockView& block, const PositionSet& subset) const {
-  std::vector<Part> parts;
-  append_rows(parts, block.k, subset);
-  append_rows(parts, block.v, subset);
-  return parts;
-}
-
-void PlanBuilder::add_message(std::vector<PlannedMessage>& list, int visit_level, int attention_rank,
-                              Payload payload, std::vector<Part> parts) const {
-  if (parts.empty()) {
-    return;
-  }
-  list.push_back({.peer = sets_.digit(attention_rank, visit_level),
-                  .peer_cp_rank = sets_.cp_rank_of(attention_rank, swap_member_),
-                  .level = sets_.visit_levels().at(static_cast<std::size_t>(visit_level)),
-                  .payload = payload,
-                  .parts = std::move(parts)});
-}
-
-int PlanBuilder::communicator(const std::vector<int>& levels) {
-  const auto found = std::find(plan_.communicators.begin(), plan_.communicators.end(), levels);
-  const auto index = static_cast<int>(found - plan_.communicators.begin());
-  if (found == plan_.communicators.end()) {
-    plan_.communicators.push_back(levels);
-  }
-  return index;
 }
 
 }  // namespace hcp

@@ -27,6 +27,10 @@ constexpr HeadDims few_channels{2, 1};  // bytes are walked one by one
 void expect_no_faults(const PlannedGroup& group) {
   for (const Pass pass : {Pass::forward, Pass::backward}) {
     EXPECT_THAT(message_faults(group.plans, pass), IsEmpty());
+    EXPECT_THAT(order_faults(group.plans, pass), IsEmpty());
+    if (group.geometry().message_form != MessageForm::scattered) {
+      EXPECT_THAT(form_faults(group.plans, pass), IsEmpty());
+    }
   }
   for (const ExchangePlan& plan : group.plans) {
     EXPECT_THAT(memory_faults(plan), IsEmpty());
@@ -47,9 +51,11 @@ TEST(PlanChecker, RandomPlansHaveNoFaults) {
     if (Scheme{levels}.a2a_size() > heads.q) {
       continue;
     }
-    const PlannedGroup group{levels, mask, heads, partition, storage, wire, few_channels};
-    SCOPED_TRACE(group.describe());
-    expect_no_faults(group);
+    for (const MessageForm form : all_message_forms) {
+      const PlannedGroup group{levels, mask, heads, partition, storage, wire, few_channels, form};
+      SCOPED_TRACE(group.describe());
+      expect_no_faults(group);
+    }
     with_other_keys += mask.kv_doc_lengths.empty() ? 0 : 1;
   }
   EXPECT_GT(with_other_keys, 30);

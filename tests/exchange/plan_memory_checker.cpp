@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -176,7 +177,7 @@ class MemoryWalk {
       read(part);
       change_all(part, [](ByteState& byte) { ++byte.sends; });
     });
-    for_each_part(program.transfers[index(transfer)].receives, [&](const ByteRange& part) {
+    for_each_written_part(program.transfers[index(transfer)], [&](const ByteRange& part) {
       write(part);
       change_all(part, [](ByteState& byte) { byte.receiving = true, byte.written = false; });
     });
@@ -190,7 +191,7 @@ class MemoryWalk {
     state = TransferState::done;
     for_each_part(program.transfers[index(transfer)].sends,
                   [&](const ByteRange& part) { change_all(part, [](ByteState& byte) { --byte.sends; }); });
-    for_each_part(program.transfers[index(transfer)].receives, [&](const ByteRange& part) {
+    for_each_written_part(program.transfers[index(transfer)], [&](const ByteRange& part) {
       change_all(part, [](ByteState& byte) { byte.receiving = false, byte.written = true; });
     });
   }
@@ -222,6 +223,26 @@ class MemoryWalk {
       for (const Part& part : message.parts) {
         action(ByteRange{part.array, part.offset, part.offset + part.bytes});
       }
+    }
+  }
+  /// What the messages of a transfer write, and in an all-gather the place of this rank between them.
+  template <typename Action>
+  static void for_each_written_part(const Transfer& transfer, const Action& action) {
+    for_each_part(transfer.receives, action);
+    if (transfer.collective != Collective::all_gather) {
+      return;
+    }
+    const auto has_peer = [&](int rank) {
+      return std::ranges::any_of(transfer.receives, [&](const PlannedMessage& m) { return m.peer == rank; });
+    };
+    int own = 0;
+    while (has_peer(own)) {
+      ++own;
+    }
+    const PlannedMessage& any = transfer.receives.front();
+    for (const Part& part : any.parts) {
+      const std::int64_t begin = part.offset + (own - any.peer) * part.bytes;
+      action(ByteRange{part.array, begin, begin + part.bytes});
     }
   }
   [[nodiscard]] bool is_inside(const ByteRange& range) const {

@@ -61,7 +61,7 @@ DealtShards dealt(const std::vector<Level>& levels, Partition partition,
 
 PlannedGroup::PlannedGroup(std::vector<Level> levels, const std::vector<std::int64_t>& documents, bool causal,
                            Heads heads, Partition partition, DataType storage, DataType gradient_wire,
-                           HeadDims dims)
+                           HeadDims dims, MessageForm form)
     : PlannedGroup{std::move(levels),
                    test::MaskDefinition{.kind = causal ? test::MaskKind::causal : test::MaskKind::no_mask,
                                         .doc_lengths = documents},
@@ -69,10 +69,12 @@ PlannedGroup::PlannedGroup(std::vector<Level> levels, const std::vector<std::int
                    partition,
                    storage,
                    gradient_wire,
-                   dims} {}
+                   dims,
+                   form} {}
 
 PlannedGroup::PlannedGroup(std::vector<Level> levels, const test::MaskDefinition& definition, Heads heads,
-                           Partition partition, DataType storage, DataType gradient_wire, HeadDims dims)
+                           Partition partition, DataType storage, DataType gradient_wire, HeadDims dims,
+                           MessageForm form)
     : definition_{definition},
       partition_{partition},
       mask_{definition.mask()},
@@ -85,7 +87,8 @@ PlannedGroup::PlannedGroup(std::vector<Level> levels, const test::MaskDefinition
                 .dim_qk = dims.qk,
                 .dim_v = dims.v,
                 .storage = storage,
-                .gradient_wire = gradient_wire} {
+                .gradient_wire = gradient_wire,
+                .message_form = form} {
   DealtShards shards = dealt(geometry_.levels, partition, definition_);
   geometry_.shards = std::move(shards.queries);
   geometry_.kv_shards = std::move(shards.keys);
@@ -123,7 +126,8 @@ std::string PlannedGroup::describe() const {
   return scheme.name() + " " + scheme.sizes() + ", heads " + std::to_string(geometry_.heads_q) + ":" +
          std::to_string(geometry_.heads_kv) + ", " + std::string{hcp::name_of(geometry_.storage)} +
          ", gradients travel in " + std::string{hcp::name_of(geometry_.gradient_wire)} + ", " +
-         std::string{hcp::name_of(partition_)} + ", " + test::text_of(definition_);
+         std::string{hcp::name_of(partition_)} + ", " + test::text_of(definition_) + ", " +
+         std::string{hcp::name_of(geometry_.message_form)} + " messages";
 }
 
 }  // namespace hcp

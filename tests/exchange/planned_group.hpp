@@ -35,12 +35,14 @@ class PlannedGroup {
  public:
   PlannedGroup(std::vector<Level> levels, const test::MaskDefinition& definition, Heads heads,
                Partition partition = Partition::zigzag, DataType storage = DataType::bf16,
-               DataType gradient_wire = DataType::fp32, HeadDims dims = {});
+               DataType gradient_wire = DataType::fp32, HeadDims dims = {},
+               MessageForm form = MessageForm::scattered);
   /// Queries and keys are the same tokens.
   /// @param documents lengths, zero allowed
   PlannedGroup(std::vector<Level> levels, const std::vector<std::int64_t>& documents, bool causal,
                Heads heads, Partition partition = Partition::zigzag, DataType storage = DataType::bf16,
-               DataType gradient_wire = DataType::fp32, HeadDims dims = {});
+               DataType gradient_wire = DataType::fp32, HeadDims dims = {},
+               MessageForm form = MessageForm::scattered);
   PlannedGroup(const PlannedGroup&) = delete;
   PlannedGroup& operator=(const PlannedGroup&) = delete;
 

@@ -29,6 +29,7 @@ class ThreadTransport final : public Transport {
       network_.mailboxes_[{rank_, message.peer, message.tag}].push_back(std::move(bytes));
     }
     network_.arrived_.notify_all();
+    fill_own_room(messages, rank_);
     receives_[next_ticket_] = messages.receives;
     return Ticket{*this, next_ticket_++};
   }
