@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/software_gpu/gpu.hpp"
+#include "tests/software_gpu/nccl/nccl_record.hpp"
 
 namespace hcp::software_gpu {
 namespace {
@@ -115,6 +116,9 @@ std::vector<std::string> live_objects() {
   }
   add_live(objects, gpu().streams.size(), "streams");
   add_live(objects, gpu().events.size(), "events");
+  for (const auto& [number, name] : nccl_record().communicators) {
+    objects.push_back("NCCL's " + name);
+  }
   return objects;
 }
 

@@ -12,6 +12,8 @@
 /// No hardware was used, and no time that it tells means anything.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,7 +70,10 @@ struct Launch {
 /// Wrong calls of the runtime since the last call of this, each as the call and what is wrong with it.
 [[nodiscard]] std::vector<std::string> take_misuses();
 
-/// What was made and is not destroyed: memory, streams, events.
+/// What was made and is not destroyed: memory, streams, events, communicators of NCCL.
 [[nodiscard]] std::vector<std::string> live_objects();
+
+/// Bytes that NCCL was asked to send since the last call of this, by world rank of the receiver.
+[[nodiscard]] std::map<int, std::int64_t> take_nccl_bytes();
 
 }  // namespace hcp::software_gpu
