@@ -45,7 +45,8 @@ std::optional<std::string> fault_of(const Request& request) {
   }
   for (const std::span<const std::byte> buffer :
        {source_of(request), std::span<const std::byte>{target_of(request)}}) {
-    if (const auto fault = gpu().memory.elsewhere(Place::device, buffer.data(), buffer.size());
+    if (const auto fault =
+            gpu().memory.elsewhere(Place::device, communicator.device, buffer.data(), buffer.size());
         fault && !buffer.empty()) {
       return "a buffer should be " + name_of(Place::device) + " but " + *fault;
     }
