@@ -26,6 +26,10 @@ std::optional<std::string> fault_of(const Request& request) {
   if (communicator.finalized) {
     return communicator.name + " was finalized";
   }
+  if (communicator.device != current_device()) {
+    return communicator.name + " is of device " + std::to_string(communicator.device) +
+           ", the current one is " + std::to_string(current_device());
+  }
   if (bytes_of(request.type) == 0) {
     return "no type of data";
   }

@@ -15,7 +15,7 @@ int world_rank(const Communicator& communicator, int rank) {
   return communicator.world_ranks.at(static_cast<std::size_t>(rank));
 }
 
-/// Whether all of it is memory of this device that lives; if not, that is a finding already.
+/// Whether all of it is memory of the device that lives; if not, that is a finding already.
 bool can_be_touched(const Messages& messages, int device) {
   const auto lives = [device](const auto& bytes) {
     return !gpu().memory.elsewhere(Place::device, device, bytes.data(), bytes.size());
