@@ -27,6 +27,11 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return call.done();
 }
 
+/// The schedule knows no priorities.
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int /*priority*/) {
+  return cudaStreamCreateWithFlags(stream, flags);
+}
+
 /// What the stream was asked for is done all the same.
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   const Call call{__func__};
