@@ -88,7 +88,7 @@ std::optional<std::string> shared_device(std::span<const std::string> devices, c
 std::optional<std::string> missing_nccl(std::span<const NcclSearch> found, const NodeLayout& layout) {
   for (std::size_t rank = 0; rank < found.size(); ++rank) {
     if (!found[rank].reason.empty()) {
-      return name_of_rank(layout, rank) + " has no NCCL: " + found[rank].reason;
+      return "NCCL cannot be used by " + name_of_rank(layout, rank) + ": " + found[rank].reason;
     }
   }
   for (std::size_t rank = 1; rank < found.size(); ++rank) {
