@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The CUDA compiler, and where a machine has none, NVIDIA's own wheels from PyPI (13.0; a driver of that version or
-# later runs what it builds). To be sourced; offers the functions below and does nothing.
+# later runs what it builds). NCCL's is among them, 200 MB for one header that is needed and a library that may be of
+# use (LD_LIBRARY_PATH=DIRECTORY/nvidia/nccl/lib). To be sourced; offers the functions below and does nothing.
 
 hcp_cuda_wheels=('nvidia-cuda-nvcc==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-nvvm==13.0.*' 'nvidia-cuda-runtime==13.0.*'
-  'nvidia-cuda-cccl==13.0.*' 'nvidia-nvtx==13.0.*')
+  'nvidia-cuda-cccl==13.0.*' 'nvidia-nvtx==13.0.*' 'nvidia-nccl-cu13==2.28.*')
 
 # hcp_find_nvcc DIRECTORY: prints the nvcc that is there: $CUDACXX, on PATH, in /usr/local/cuda, or in DIRECTORY.
 hcp_find_nvcc() {

@@ -8,8 +8,8 @@
 # install, it prints the command that would and exits 2. Where packages are not Debian's (a cluster with modules) it
 # only checks that the tools are on PATH. Sourced, it offers the functions below and does nothing.
 
-hcp_build_packages=(g++ cmake ninja-build pkg-config libopenmpi-dev openmpi-bin libhdf5-dev hdf5-tools
-  libboost-program-options-dev python3 python3-h5py python3-numpy python3-pandas python3-matplotlib)
+hcp_build_packages=(g++ cmake ninja-build pkg-config libopenmpi-dev openmpi-bin libhwloc-dev libhdf5-dev
+  hdf5-tools libboost-program-options-dev python3 python3-h5py python3-numpy python3-pandas python3-matplotlib)
 hcp_test_packages=(libgtest-dev libgmock-dev libbenchmark-dev libboost-context-dev python3-pip clang-format
   iproute2 procps)
 
@@ -78,8 +78,8 @@ hcp_check_tools_() {
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
   ((${#missing[@]})) || return 0
-  echo "setup.sh: not on PATH: ${missing[*]}. Load the modules that bring them (a C++20 compiler, CMake, MPI, HDF5," >&2
-  echo "Boost.Program_options, and Python with h5py, numpy, pandas, matplotlib): jobs/hosts has examples." >&2
+  echo "setup.sh: not on PATH: ${missing[*]}. Load the modules that bring them (a C++20 compiler, CMake, MPI, hwloc," >&2
+  echo "HDF5, Boost.Program_options, and Python with h5py, numpy, pandas, matplotlib): jobs/hosts has examples." >&2
   return 2
 }
 

@@ -13,6 +13,7 @@ class HostPhaseClock final : public PhaseClock {
     return intervals_.size() - 1;
   }
   void end() override { intervals_.back().end_s = now_s(); }
+  void wait(std::size_t /*phase*/) override {}
   [[nodiscard]] std::vector<Interval> read() override { return std::exchange(intervals_, {}); }
 
  private:

@@ -28,6 +28,8 @@ class PhaseClock {
   virtual std::size_t begin(const char* name) = 0;
   /// It ends with what the kernel was asked for since.
   virtual void end() = 0;
+  /// The host waits until the kernel has come to the end of a phase.
+  virtual void wait(std::size_t phase) = 0;
   /// All phases since the last read, by number. The host waits until the kernel has done its work.
   [[nodiscard]] virtual std::vector<Interval> read() = 0;
 };

@@ -11,8 +11,8 @@ libraries=(
   'hwloc  hwloc(\.h|/.*)                   topology/'
   'HDF5   (hdf5.*|H5.*)\.h                 src/trace/|src/job/input[a-z_]*\.cpp'
   'Boost  boost/.*                         src/job/command_line\.cpp'
-  'CUDA   (cuda|cublas|cudnn|nvml|nvtx).*  kernels/(cuda/|buffer\.cpp|stopwatch\.cpp)|src/comm/(nccl|staged)_transport\.cpp'
-  'NCCL   nccl.*\.h                        src/comm/nccl_transport\.cpp'
+  'CUDA   (cuda|cublas|cudnn|nvml|nvtx).*  kernels/(cuda/|buffer\.cpp|stopwatch\.cpp)|src/comm/(nccl|staged)_[a-z_]*\.[ch]pp'
+  'NCCL   nccl.*\.h                        src/comm/nccl_[a-z_]*\.[ch]pp'
 )
 
 # One line per room: its files, and what their quoted includes may begin with. Paths start at the repository root.
@@ -75,6 +75,7 @@ self_test() {
     'src/exchange/a.cpp|#include "src/comm/transport.hpp"' 'src/trace/a.cpp|#include <hdf5.h>'
     'src/job/input.cpp|#include <hdf5.h>' 'src/job/command_line.cpp|#include <boost/program_options.hpp>'
     'src/main.cpp|#include "src/job/run_job.hpp"' 'kernels/cuda/a.cu|#include <cuda_runtime.h>'
+    'src/comm/nccl_groups.hpp|#include <nccl.h>' 'src/comm/staged_chunks.cpp|#include <cuda_runtime_api.h>'
   )
   for planted in "${right[@]}"; do
     IFS='|' read -r path text <<<"$planted"
@@ -88,7 +89,9 @@ self_test() {
     'kernels/x.cpp|#include <mpi.h>' 'src/attention/x.hpp|  #  include "mpi.h"' 'src/job/x.cpp|#include <mpi-ext.h>'
     'src/job/run_job.cpp|#include <hdf5.h>' 'src/plan/x.cpp|#include <H5Cpp.h>' 'src/main.cpp|#include <boost/any.hpp>'
     'src/comm/x.cpp|#include <hwloc/helper.h>' 'src/attention/x.cpp|#include <cuda_runtime.h>' 'src/job/x.cpp|#include <nvtx3/nvToolsExt.h>'
-    'kernels/cuda/x.cu|#include <nccl.h>' 'kernels/x.hpp|#include "topology/rank_grid.hpp"'
+    'kernels/cuda/x.cu|#include <nccl.h>' 'src/comm/x.hpp|#include <nccl.h>' 'src/comm/staged_x.cpp|#include "nccl.h"'
+    'src/exchange/nccl_x.cpp|#include <nccl.h>' 'src/comm/x.cpp|#include <cuda_runtime_api.h>'
+    'kernels/x.hpp|#include "topology/rank_grid.hpp"'
     'topology/x.hpp|#include "kernels/tensor.hpp"' 'src/comm/x.hpp|#include "src/exchange/scheme.hpp"'
     'src/exchange/x.cpp|#include "src/attention/a.hpp"' 'src/attention/x.cpp|#include "src/job/a.hpp"'
     'src/plan/x.cpp|#include "src/comm/transport.hpp"' 'src/trace/x.cpp|#include "topology/rank_grid.hpp"'

@@ -23,6 +23,8 @@ class DevicePhaseClock final : public PhaseClock {
     nvtxRangePop();
   }
 
+  void wait(std::size_t phase) override { events_.at(2 * phase + 1).synchronise(); }
+
   [[nodiscard]] std::vector<Interval> read() override {
     stream_->synchronise();
     std::vector<Interval> intervals(marks_ / 2);

@@ -2,7 +2,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -13,7 +15,7 @@ namespace {
 
 DeviceSearch none(cudaError_t reason) {
   static_cast<void>(cudaGetLastError());  // no later call is blamed for it
-  return {.names = {}, .indices = {}, .reason = cudaGetErrorString(reason)};
+  return {.names = {}, .indices = {}, .pci_bus_ids = {}, .reason = cudaGetErrorString(reason)};
 }
 
 /// What the kernels miss on a device; empty if nothing.
@@ -26,6 +28,14 @@ std::string lack_of(const cudaDeviceProp& properties) {
          std::to_string(properties.major) + "." + std::to_string(properties.minor) + " and " +
          std::to_string(properties.sharedMemPerBlockOptin >> 10) +
          " KiB of shared memory for a block; 8.0 and " + std::to_string(shared_kib) + " KiB are needed";
+}
+
+/// As the operating system writes it. A device is function 0 of its place on the bus.
+std::string pci_bus_id(const cudaDeviceProp& properties) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.0", static_cast<unsigned>(properties.pciDomainID),
+                static_cast<unsigned>(properties.pciBusID), static_cast<unsigned>(properties.pciDeviceID));
+  return text.data();
 }
 
 /// Of one multiprocessor. Later architectures than those known count as the last one known.
@@ -57,6 +67,7 @@ DeviceSearch find_devices() {
     }
     found.names.emplace_back(static_cast<const char*>(properties.name));
     found.indices.push_back(device);
+    found.pci_bus_ids.push_back(pci_bus_id(properties));
   }
   if (found.names.empty()) {
     found.reason = reason;

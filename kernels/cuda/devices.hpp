@@ -12,7 +12,10 @@ namespace hcp {
 struct DeviceSearch {
   std::vector<std::string> names;  ///< of the devices that this process sees and the kernels can run on
   std::vector<int> indices;        ///< of the same, as the runtime counts devices
-  std::string reason;              ///< why there are none; empty if there is one
+  /// Of the same, "0000:1b:00.0": what tells the devices of a host apart for every process there, whatever
+  /// CUDA_VISIBLE_DEVICES lets it see. Parts of one device (MIG) have the device's.
+  std::vector<std::string> pci_bus_ids;
+  std::string reason;  ///< why there are none; empty if there is one
 };
 
 /// The kernels need compute capability 8.0 and 163 KiB of shared memory for a block, which cards for graphics

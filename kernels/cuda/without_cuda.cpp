@@ -13,7 +13,7 @@ constexpr const char* built_without = "this hcp was built without CUDA";
 }  // namespace
 
 DeviceSearch find_devices() {
-  return {.names = {}, .indices = {}, .reason = built_without};
+  return {.names = {}, .indices = {}, .pci_bus_ids = {}, .reason = built_without};
 }
 
 double device_peak_flops(int /*device*/, DataType /*type*/) {

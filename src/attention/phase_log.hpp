@@ -27,7 +27,8 @@ struct Phase {
 
 using PhaseLog = std::vector<Phase>;
 
-/// Told of each phase before it begins, for a watchdog: layer, pass, level and step are known by then.
+/// Told of each phase before it begins, for a watchdog: layer, pass, level and step are known by then. Once
+/// more before the host waits for a device to finish it, which is later than when the host asked for it.
 using PhaseObserver = std::function<void(const Phase&)>;
 
 }  // namespace hcp

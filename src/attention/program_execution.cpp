@@ -39,9 +39,7 @@ class ContextParallelAttention::Execution {
                   .step = static_cast<std::int16_t>(instruction.step),
                   .kind = std::visit([](const auto& action) { return kind_of(action); }, instruction.action),
                   .pass = pass_};
-        if (observe_) {
-          observe_(phase_);
-        }
+        tell(phase_);
         const std::size_t interval = a_.clock_.begin(name_of(phase_.kind).data());
         std::visit(*this, instruction.action);
         a_.clock_.end();
@@ -51,7 +49,7 @@ class ContextParallelAttention::Execution {
         a_.buffers_[index(id)] = Buffer{};
       }
     }
-    finish_transfers();
+    catch_up();
     set_times();
   }
 
@@ -69,7 +67,7 @@ class ContextParallelAttention::Execution {
                     (pass_ == Pass::forward ? ", forward" : ", backward") + ", level " +
                     std::to_string(transfer.level) + ", step " + std::to_string(transfer.step);
     open_[index(post.transfer)] = a_.transports_[index(transfer.communicator)]->post(messages);
-    posted_.push_back(post.transfer);
+    posted_ = post.transfer;
     count(transfer.sends);
   }
 
@@ -143,11 +141,14 @@ class ContextParallelAttention::Execution {
   }
 
  private:
+  static constexpr int nothing_posted = -1;
+
   /// A phase of the log that the clock knows by the numbers of its first and its last interval.
   struct Timed {
     std::size_t phase;
     std::size_t first;
     std::size_t last;
+    int posted;  ///< transfer that it posts
   };
 
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
@@ -208,23 +209,32 @@ class ContextParallelAttention::Execution {
         return;
       }
     }
-    timed_.push_back({a_.log_.size(), interval, interval});
+    timed_.push_back({a_.log_.size(), interval, interval, std::exchange(posted_, nothing_posted)});
     a_.log_.push_back(phase_);
   }
 
-  /// A pass is done when its messages are. In the order of their posts: the first that does not finish is the
-  /// one that its peer did not answer.
-  void finish_transfers() {
-    for (const int id : posted_) {
-      const Transfer& transfer = program_.transfers[index(id)];
-      if (observe_) {
-        observe_({.layer = a_.layer_,
-                  .level = static_cast<std::int16_t>(transfer.level),
-                  .step = static_cast<std::int16_t>(transfer.step),
-                  .kind = PhaseKind::wait,
-                  .pass = pass_});
+  /// The host has run ahead of a device, and now waits for its phases and messages one by one. Each is told
+  /// once more, so that it has its own time to finish. Messages in the order of their posts: the first that
+  /// do not finish are those that a peer did not answer.
+  void catch_up() {
+    for (const Timed& timed : timed_) {
+      tell(a_.log_[timed.phase]);
+      a_.clock_.wait(timed.last);
+      if (timed.posted != nothing_posted) {
+        const Transfer& transfer = program_.transfers[index(timed.posted)];
+        tell({.layer = a_.layer_,
+              .level = static_cast<std::int16_t>(transfer.level),
+              .step = static_cast<std::int16_t>(transfer.step),
+              .kind = PhaseKind::wait,
+              .pass = pass_});
+        open_[index(timed.posted)]->finish();
       }
-      open_[index(id)]->finish();
+    }
+  }
+
+  void tell(const Phase& phase) const {
+    if (observe_) {
+      observe_(phase);
     }
   }
 
@@ -282,7 +292,7 @@ class ContextParallelAttention::Execution {
   const PhaseObserver& observe_;
   std::vector<TensorView> known_;
   std::vector<std::optional<Ticket>> open_;  ///< by transfer
-  std::vector<int> posted_;                  ///< transfers, in order
+  int posted_ = nothing_posted;              ///< transfer of the phase that is under way
   std::vector<Timed> timed_;                 ///< phases of this pass in the log
   Phase phase_;
 };

@@ -16,10 +16,9 @@ struct ChosenBackEnd {
 };
 
 /// @param search  finds the devices of this host; asked only if the answer depends on them
-/// @param cp_size  ranks of a context-parallel group: more than one need transports between devices
-/// @throws std::invalid_argument if the user insists on CUDA and cannot have it, or wants two back ends at
-/// once
+/// @throws std::invalid_argument if the user insists on devices, be it by their transport, and cannot have
+/// them, or wants two back ends at once
 [[nodiscard]] ChosenBackEnd choose_back_end(const JobConfig& config,
-                                            const std::function<DeviceSearch()>& search, int cp_size);
+                                            const std::function<DeviceSearch()>& search);
 
 }  // namespace hcp

@@ -3,6 +3,7 @@
 #include "git_revision.hpp"  // generated at every build
 #include "kernels/cpu/cpu_isa.hpp"
 #include "kernels/cuda/devices.hpp"
+#include "src/comm/nccl_transport.hpp"
 #include "topology/mpi_environment.hpp"
 
 namespace hcp {
@@ -15,7 +16,9 @@ std::vector<std::pair<std::string, std::string>> build_info() {
           {"MPI", mpi_library_version()},
           {"HDF5", HCP_HDF5_VERSION},
           {"Boost", HCP_BOOST_VERSION},
+          {"hwloc", HCP_HWLOC_VERSION},
           {"CUDA", cuda_build()},
+          {"NCCL", nccl_build()},
           {"CPU instruction set", std::string{cpu_isa_name()}}};
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "kernels/buffer.hpp"
 #include "src/job/mask_options.hpp"
 #include "src/job/problem_shape.hpp"
 
@@ -54,6 +55,38 @@ void check_kernel(const JobConfig& config, int cp_size) {
         "--attention-kernel reference knows no context parallelism, but the "
         "context-parallel size is " +
         std::to_string(cp_size) + "; use cpu, or --context-parallel-size 1"};
+  }
+}
+
+/// What of the options lets tensors lie in one kind of memory, as the user would write it; empty if nothing.
+std::string option_for_memory_of(MemorySpace space, const JobConfig& config) {
+  const bool host = space == MemorySpace::host;
+  if (config.backend == (host ? BackendChoice::cpu : BackendChoice::cuda)) {
+    return "--backend " + std::string{name_in(backend_choice_names, config.backend)};
+  }
+  const KernelChoice kernel = config.attention_kernel;
+  if (host ? kernel == KernelChoice::cpu || kernel == KernelChoice::reference
+           : kernel == KernelChoice::cuda) {
+    return "--attention-kernel " + std::string{name_in(kernel_choice_names, kernel)};
+  }
+  return {};
+}
+
+void check_transport(const JobConfig& config) {
+  const std::string transport{name_in(transport_choice_names, config.transport)};
+  if (config.transport != TransportChoice::automatic) {
+    const bool host = config.transport == TransportChoice::mpi;
+    const std::string other = option_for_memory_of(host ? MemorySpace::device : MemorySpace::host, config);
+    if (!other.empty()) {
+      throw std::invalid_argument{"--transport " + transport + " moves the memory of " +
+                                  (host ? "hosts" : "devices") + ", but with " + other +
+                                  " tensors lie in that of " + (host ? "devices" : "hosts") +
+                                  "; leave one of them out"};
+    }
+  }
+  if (config.serialize_levels && config.transport != TransportChoice::nccl) {
+    throw std::invalid_argument{"--serialize-levels is about NCCL, but --transport is " + transport +
+                                "; leave it out, or use --transport nccl"};
   }
 }
 
@@ -116,6 +149,7 @@ void validate(const JobConfig& config, int world_size) {
   check_schemes(config, cp_size);
   check_partition(config);
   check_kernel(config, cp_size);
+  check_transport(config);
   check_measurement(config);
   check_mask_options(config);
   if (!config.qkv) {

@@ -17,7 +17,7 @@ namespace hcp {
 [[nodiscard]] int planned_world_size(const JobConfig& config);
 
 /// Everything about the options together that needs neither ranks nor files: grid, schemes of all layers,
-/// kernel, the options of the mask, what excludes what, and, without an input file, the shape of
+/// kernel, transport, the options of the mask, what excludes what, and, without an input file, the shape of
 /// the problem.
 ///
 /// Two-level schemes without sizes wait for the node layout: resolve_scheme and check_query_heads refuse

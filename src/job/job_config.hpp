@@ -73,6 +73,19 @@ enum class BackendChoice : std::uint8_t { automatic, cpu, cuda };
 inline constexpr ChoiceNames<BackendChoice, 3> backend_choice_names{
     {{"auto", BackendChoice::automatic}, {"cpu", BackendChoice::cpu}, {"cuda", BackendChoice::cuda}}};
 
+/// What moves tensors between ranks; it knows one kind of memory.
+enum class TransportChoice : std::uint8_t {
+  automatic,
+  mpi,     ///< the memory of hosts
+  nccl,    ///< of devices, of which no two ranks share one
+  staged,  ///< of devices, through the memory of their hosts and MPI
+};
+inline constexpr ChoiceNames<TransportChoice, 4> transport_choice_names{
+    {{"auto", TransportChoice::automatic},
+     {"mpi", TransportChoice::mpi},
+     {"nccl", TransportChoice::nccl},
+     {"staged", TransportChoice::staged}}};
+
 /// What is timed. Backward alone still needs forward's results: forward then runs untimed first.
 inline constexpr ChoiceNames<PassSelection, 3> pass_names{
     {{"fwd", PassSelection::forward}, {"bwd", PassSelection::backward}, {"fwdbwd", PassSelection::both}}};
@@ -134,6 +147,8 @@ struct JobConfig {
   DataType grad_comm_dtype = DataType::fp32;  ///< of gradients that the receiver still sums
   BackendChoice backend = BackendChoice::automatic;
   KernelChoice attention_kernel = KernelChoice::back_end;
+  TransportChoice transport = TransportChoice::automatic;
+  bool serialize_levels = false;  ///< NCCL's sets of messages follow each other, whatever their level
   std::optional<int> threads_per_rank;
 
   // The measurement

@@ -198,6 +198,14 @@ OptionGroup rank_options() {
        choice_option("attention-kernel", kernel_choice_names, &JobConfig::attention_kernel,
                      "what computes attention on a rank; reference is fp64 and knows one context-parallel "
                      "rank only (default auto, the back end's own)"),
+       choice_option(
+           "transport", transport_choice_names, &JobConfig::transport,
+           "what moves tensors: mpi those of hosts; nccl those of devices, one rank on each; staged "
+           "those of devices through their hosts, also where ranks share a device (default auto: of "
+           "devices nccl where it can, else staged)"),
+       flag_option("serialize-levels", &JobConfig::serialize_levels,
+                   "with nccl: messages of a level begin when those posted before on any level are done, "
+                   "instead of in the order of NCCL's launches"),
        number_option("threads-per-rank", 1, &JobConfig::threads_per_rank,
                      "OpenMP threads (default OMP_NUM_THREADS, else the cores of a rank's share of the node)",
                      most_threads_per_rank)}};

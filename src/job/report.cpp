@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <limits>
 
-#include "src/comm/mpi_transport.hpp"
 #include "src/job/build_info.hpp"
 #include "src/job/mask_options.hpp"
 #include "src/job/measurement.hpp"
+#include "src/job/run_rows.hpp"
 #include "topology/mpi_collectives.hpp"
 
 namespace hcp {
@@ -69,7 +69,8 @@ std::string rank_line(const RankRow& rank, const PlacementRow& placement, const 
   std::snprintf(text.data(), text.size(), "%4d  %4d  %5d  %2d  %2d  %2d  %2d  %7lld  ", rank.rank, rank.node,
                 rank.local_rank, placement.tp, placement.cp, placement.dp, placement.pp,
                 static_cast<long long>(placement.tokens));
-  return text.data() + node + ", cpus " + std::string{rank.binding.view()};
+  const std::string device = rank.device.view() == host_device ? "" : ", " + std::string{rank.device.view()};
+  return text.data() + node + device + ", cpus " + std::string{rank.binding.view()};
 }
 
 void print_columns(std::ostream& out) {
@@ -115,7 +116,7 @@ void print_row(std::ostream& out, const CellRow& cell, const ResultRow& result) 
 
 RunFacts run_facts(const JobConfig& config, const JobPlan& plan,
                    const HierarchicalCommunicators& communicators, const CellRun& cell, const RankFacts& rank,
-                   const RunRecord& record, const std::string& trace) {
+                   const Transports& transports, const RunRecord& record, const std::string& trace) {
   const std::string& node = plan.layout().node_names.at(static_cast<std::size_t>(record.rank().node));
   return {.back_end = std::string{name_in(backend_choice_names, config.backend)} +
                       (rank.back_end.reason.empty() ? "" : " (" + rank.back_end.reason + ")"),
@@ -124,7 +125,8 @@ RunFacts run_facts(const JobConfig& config, const JobPlan& plan,
           .peak_flops = rank.peak_flops,
           .flops = record.cell().flops,
           .imbalance = imbalance_of(cell, communicators),
-          .helper_thread = mpi_allows_helper_thread(),
+          .transport = transports.text,
+          .overlap = transports.overlap,
           .trace = trace,
           .communicators = communicators_text(communicators),
           .ranks = all_gather(communicators.world(), rank_line(record.rank(), record.placement(), node))};
@@ -154,10 +156,8 @@ void print_header(std::ostream& out, const JobConfig& config, const JobPlan& pla
   out << "# kernel: " << facts.kernel << ", " << facts.threads << " threads per rank, peak "
       << number("%.1f", facts.peak_flops * 1e-9) << " GFLOP/s per rank ("
       << (config.backend == BackendChoice::cuda ? "of the device's units at its clock" : "measured") << ")\n";
-  out << "# overlap: "
-      << (facts.helper_thread ? "a helper thread moves messages during computation"
-                              : "not expected: MPI does not grant MPI_THREAD_MULTIPLE")
-      << "\n";
+  out << "# transport: " << facts.transport << "\n";
+  out << "# overlap: " << facts.overlap << "\n";
   out << "# communicators: " << facts.communicators << "\n";
   out << "# work: " << number("%.4g", facts.flops * 1e-12) << " TFLOP per iteration, "
       << number("%.4g", facts.flops * 1e-12 / plan.grid().world_size()) << " per rank, imbalance "
@@ -166,7 +166,8 @@ void print_header(std::ostream& out, const JobConfig& config, const JobPlan& pla
   out << "# times: slowest rank of each of " << config.iterations << " iterations after " << config.warmup
       << " warm-ups, each from a barrier; MB = 1e6 bytes of all ranks in one iteration; memory per rank\n";
   out << "# trace: " << (facts.trace.empty() ? "none" : facts.trace) << "\n";
-  out << "# rank  node  local  tp  cp  dp  pp   tokens  host, binding\n";
+  out << "# rank  node  local  tp  cp  dp  pp   tokens  host, "
+      << (config.backend == BackendChoice::cuda ? "device, " : "") << "binding\n";
   for (const std::string& rank : facts.ranks) {
     out << "# " << rank << "\n";
   }

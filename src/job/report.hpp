@@ -21,7 +21,8 @@ struct RunFacts {
   double peak_flops = 0.0;         ///< as RankFacts::peak_flops
   double flops = 0.0;              ///< of all ranks in one iteration
   double imbalance = 1.0;          ///< visible area of the busiest rank over the mean
-  bool helper_thread = false;      ///< transfers progress during computation
+  std::string transport;           ///< as Transports::text
+  std::string overlap;             ///< as Transports::overlap
   std::string trace;               ///< file
   std::string communicators;       ///< those of this rank with their sizes
   std::vector<std::string> ranks;  ///< one line each
@@ -30,7 +31,8 @@ struct RunFacts {
 /// Collective over the world.
 [[nodiscard]] RunFacts run_facts(const JobConfig& config, const JobPlan& plan,
                                  const HierarchicalCommunicators& communicators, const CellRun& cell,
-                                 const RankFacts& rank, const RunRecord& record, const std::string& trace);
+                                 const RankFacts& rank, const Transports& transports, const RunRecord& record,
+                                 const std::string& trace);
 
 /// The # lines, down to the names of the columns.
 void print_header(std::ostream& out, const JobConfig& config, const JobPlan& plan, const RunFacts& facts);

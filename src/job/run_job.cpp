@@ -11,6 +11,7 @@
 #include "src/job/report.hpp"
 #include "src/job/run_record.hpp"
 #include "src/job/setup.hpp"
+#include "src/job/transports.hpp"
 #include "src/job/watchdog.hpp"
 
 namespace hcp {
@@ -39,7 +40,7 @@ ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone) {
 }
 
 ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone,
-                   const TransportFactory& make_transport) {
+                   const TransportFactory& make_host_transport) {
   const std::string me = "world rank " + std::to_string(everyone.rank());
   Watchdog watchdog{me, config.timeout + watchdog_grace_s, give_up};
   watch_for_stop_signals();
@@ -52,19 +53,24 @@ ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone,
   const NodeLayout layout = find_nodes(config, everyone);
   const RankFacts facts = rank_facts(config, layout, everyone);
   watchdog.enter("planning");
-  const auto plan = agree_on(everyone, [&] {
-    return std::make_unique<const JobPlan>(config, input.shape, layout, grid_sizes(config, everyone.size()));
-  });
-  set_resolved(config, *plan, facts);
-  HierarchicalCommunicators communicators{everyone, layout, plan->grid()};
+  const GridSizes sizes = grid_sizes(config, everyone.size());
+  set_resolved(config, sizes, facts);
+  const auto plan =
+      agree_on(everyone, [&] { return std::make_unique<const JobPlan>(config, input.shape, layout, sizes); });
+  watchdog.enter("starting the back end");
   auto back_end = agree_on(everyone, [&] { return make_back_end(config, facts.threads, facts.device); });
-  CellRun cell{config, *plan, communicators, std::move(back_end), make_transport};
+  watchdog.enter("creating communicators");
+  HierarchicalCommunicators communicators{everyone, layout, plan->grid()};
+  const Transports transports =
+      make_transports(config, facts.transport, back_end, everyone, make_host_transport);
+  CellRun cell{config, *plan, communicators, std::move(back_end), transports.make};
   load_input(input, *plan, communicators, cell,
              [&](int layer) { watchdog.enter("the input of layer " + std::to_string(layer)); });
 
   watchdog.enter("creating the trace");
-  RunRecord record{config, *plan, communicators, cell, facts, trace_path, 0};
-  const RunFacts header = run_facts(config, *plan, communicators, cell, facts, record, trace_path);
+  RunRecord record{config, *plan, communicators, cell, facts, transports, trace_path, 0};
+  const RunFacts header =
+      run_facts(config, *plan, communicators, cell, facts, transports, record, trace_path);
   const bool is_root = communicators.grid_rank() == 0;
   if (is_root) {
     print_header(std::cout, config, *plan, header);

@@ -17,9 +17,9 @@ namespace hcp {
 ///         std::invalid_argument too, may be one rank's own, and the other ranks may wait for it
 [[nodiscard]] ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone);
 
-/// The same with other transports, for tests.
+/// The same with other transports between the memories of hosts, for tests.
 [[nodiscard]] ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone,
-                                 const TransportFactory& make_transport);
+                                 const TransportFactory& make_host_transport);
 
 /// What the job would move and hold, without MPI.
 /// @throws std::invalid_argument if options or input cannot be used

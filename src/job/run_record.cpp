@@ -30,7 +30,7 @@ std::int64_t resident_bytes() {
 
 RunRecord::RunRecord(const JobConfig& config, const JobPlan& plan,
                      const HierarchicalCommunicators& communicators, const CellRun& run,
-                     const RankFacts& facts, const std::string& path, int cell)
+                     const RankFacts& facts, const Transports& transports, const std::string& path, int cell)
     : communicators_{communicators},
       plan_{plan},
       passes_{config.pass},
@@ -42,7 +42,7 @@ RunRecord::RunRecord(const JobConfig& config, const JobPlan& plan,
   cell_.peak_flops = facts.peak_flops;
   agree(communicators.world(), [&] {
     if (is_root) {
-      file_ = create_trace(config, path);
+      file_ = create_trace(config, transports, path);
     }
   });
   const ClockOffset clock = measure_clock_offset(communicators.world(), now_s);

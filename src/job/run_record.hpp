@@ -19,7 +19,8 @@ class RunRecord {
   /// @param cell  number of the cell, from 0
   /// @throws InputError on every rank if the file exists or cannot be created there
   RunRecord(const JobConfig& config, const JobPlan& plan, const HierarchicalCommunicators& communicators,
-            const CellRun& run, const RankFacts& facts, const std::string& path, int cell);
+            const CellRun& run, const RankFacts& facts, const Transports& transports, const std::string& path,
+            int cell);
 
   [[nodiscard]] const CellRow& cell() const { return cell_; }
   [[nodiscard]] const RankRow& rank() const { return rank_; }

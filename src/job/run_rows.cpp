@@ -103,8 +103,9 @@ std::string coordinates_in_levels(const JobPlan& plan, int cp_rank) {
 
 }  // namespace
 
-TraceFile create_trace(const JobConfig& config, const std::string& path) {
+TraceFile create_trace(const JobConfig& config, const Transports& transports, const std::string& path) {
   NamedTexts provenance = build_info();
+  provenance.insert(provenance.end(), transports.attributes.begin(), transports.attributes.end());
   provenance.emplace_back("command_line", config.command_line);
   provenance.emplace_back("deck", config.deck);
   provenance.emplace_back("host", this_host().host_name);
@@ -127,7 +128,7 @@ RankRow rank_row(const JobPlan& plan, const HierarchicalCommunicators& communica
           .local_rank = plan.layout().local_rank_of_rank.at(w),
           .world_rank = facts.world_rank,
           .host = FixedString<64>::truncated(facts.host.host_name),
-          .device = "cpu",
+          .device = FixedString<64>::truncated(facts.device ? facts.device->text() : host_device),
           .binding = FixedString<128>::truncated(facts.host.binding)};
 }
 

@@ -9,10 +9,14 @@
 
 namespace hcp {
 
+/// The device of a rank that computes with its host's cores.
+inline constexpr const char* host_device = "cpu";
+
 /// Creates the trace file with the provenance of the run; with the whole of every list of
 /// which cell_row has only the first values. On rank 0 only.
 /// @throws std::invalid_argument if the file exists or cannot be created there
-[[nodiscard]] TraceFile create_trace(const JobConfig& config, const std::string& path);
+[[nodiscard]] TraceFile create_trace(const JobConfig& config, const Transports& transports,
+                                     const std::string& path);
 
 [[nodiscard]] RankRow rank_row(const JobPlan& plan, const HierarchicalCommunicators& communicators,
                                const RankFacts& facts);

@@ -66,15 +66,9 @@ int threads_per_rank(const JobConfig& config, const HostFacts& facts, const Node
   return default_threads_per_rank(facts.cores, ranks_sharing_cpus(on_host, facts.binding));
 }
 
-/// Ranks of the same host that come before this one.
-std::size_t place_on_host(const NodeLayout& layout, int world_rank) {
-  const auto me = layout.host_of_rank.begin() + world_rank;
-  return static_cast<std::size_t>(std::count(layout.host_of_rank.begin(), me, *me));
-}
-
 /// One for all: tensors of one group lie in one kind of memory.
 ChosenBackEnd agreed_back_end(const JobConfig& config, const MpiCommunicator& world) {
-  const ChosenBackEnd mine = choose_back_end(config, find_devices, grid_sizes(config, world.size()).cp);
+  const ChosenBackEnd mine = choose_back_end(config, find_devices);
   const bool everywhere =
       all_reduce(world, Reduction::min, mine.back_end == BackendChoice::cuda ? 1.0 : 0.0) > 0.0;
   if (mine.back_end == BackendChoice::cuda && !everywhere) {
@@ -87,7 +81,7 @@ ChosenBackEnd agreed_back_end(const JobConfig& config, const MpiCommunicator& wo
 
 void check_request(const JobConfig& config, const MpiCommunicator& world, const std::string& trace_path) {
   validate(config, world.size());
-  static_cast<void>(choose_back_end(config, find_devices, grid_sizes(config, world.size()).cp));
+  static_cast<void>(choose_back_end(config, find_devices));
   if (world.rank() == 0) {
     check_trace_path(trace_path);
   }
@@ -133,13 +127,15 @@ RankFacts rank_facts(const JobConfig& config, const NodeLayout& layout, const Mp
                      .threads = threads_per_rank(config, host, layout, world, bindings)};
   });
   facts.back_end = agreed_back_end(config, world);
+  if (facts.back_end.back_end == BackendChoice::cuda) {
+    facts.device = choose_device(find_devices(), host.binding, layout, world);
+  }
+  facts.transport =
+      choose_transport(config, facts.device, grid_sizes(config, world.size()).cp, layout, world, find_nccl);
   agree(world, [&] {
-    if (facts.back_end.back_end == BackendChoice::cuda) {
-      const DeviceSearch devices = find_devices();
-      const std::size_t place = place_on_host(layout, world.rank()) % devices.names.size();
-      facts.device = devices.indices.at(place);
-      facts.kernel = "cuda (" + devices.names.at(place) + ")";
-      facts.peak_flops = device_peak_flops(facts.device, config.dtype);
+    if (facts.device) {
+      facts.kernel = "cuda (" + facts.device->name + ")";
+      facts.peak_flops = device_peak_flops(facts.device->index, config.dtype);
     } else {
       facts.kernel = config.attention_kernel == KernelChoice::reference
                          ? "reference (fp64)"
@@ -150,8 +146,8 @@ RankFacts rank_facts(const JobConfig& config, const NodeLayout& layout, const Mp
   return facts;
 }
 
-void set_resolved(JobConfig& config, const JobPlan& plan, const RankFacts& facts) {
-  config.context_parallel_size = plan.grid().sizes().cp;
+void set_resolved(JobConfig& config, const GridSizes& sizes, const RankFacts& facts) {
+  config.context_parallel_size = sizes.cp;
   config.threads_per_rank = facts.threads;
   if (config.cp_partition == Partition::striped) {
     config.stripe_size = config.stripe_size.value_or(default_stripe_size);
@@ -160,12 +156,15 @@ void set_resolved(JobConfig& config, const JobPlan& plan, const RankFacts& facts
   if (config.attention_kernel == KernelChoice::back_end) {
     config.attention_kernel = config.backend == BackendChoice::cuda ? KernelChoice::cuda : KernelChoice::cpu;
   }
+  if (config.transport == TransportChoice::automatic) {
+    config.transport = facts.transport.transport;
+  }
 }
 
-BackEnd make_back_end(const JobConfig& config, int threads, int device) {
+BackEnd make_back_end(const JobConfig& config, int threads, const std::optional<RankDevice>& device) {
   switch (config.attention_kernel) {
     case KernelChoice::cuda:
-      return make_cuda_back_end(device);
+      return make_cuda_back_end(device.value().index);
     case KernelChoice::reference:
       return make_host_back_end(make_reference_attention_kernel());
     default:

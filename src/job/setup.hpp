@@ -11,6 +11,8 @@
 #include "src/job/input.hpp"
 #include "src/job/job_config.hpp"
 #include "src/job/job_plan.hpp"
+#include "src/job/rank_device.hpp"
+#include "src/job/transports.hpp"
 #include "src/trace/trace_file.hpp"
 #include "topology/hierarchical_communicators.hpp"
 #include "topology/host_facts.hpp"
@@ -40,24 +42,28 @@ struct RankFacts {
   int world_rank = 0;  ///< as MPI numbered it
   HostFacts host;
   int threads = 1;
-  ChosenBackEnd back_end{};  ///< the same on all ranks
-  int device = 0;            ///< that this rank computes on; with CUDA
-  std::string kernel{};      ///< "cpu (avx512)", "cuda (NVIDIA H200)"
-  double peak_flops = 0.0;   ///< of these threads, measured, or of the device, as device_peak_flops
+  ChosenBackEnd back_end{};            ///< the same on all ranks
+  std::optional<RankDevice> device{};  ///< that this rank computes on; with CUDA
+  ChosenTransport transport{};         ///< the same on all ranks
+  std::string kernel{};                ///< "cpu (avx512)", "cuda (NVIDIA H200)"
+  double peak_flops = 0.0;             ///< of these threads, measured, or of the device, as device_peak_flops
 };
 
 /// Collective over `world`, the ranks as MPI numbered them.
-/// @throws InputError if OMP_NUM_THREADS or HCP_CPU_ISA ask for what there is not
+/// @throws InputError if OMP_NUM_THREADS or HCP_CPU_ISA ask for what there is not, or as choose_transport
 [[nodiscard]] RankFacts rank_facts(const JobConfig& config, const NodeLayout& layout,
                                    const MpiCommunicator& world);
 
-/// @throws std::invalid_argument if HCP_CPU_ISA names what the processor lacks
-/// Puts what was decided for the user into the options, so that the trace tells it.
-void set_resolved(JobConfig& config, const JobPlan& plan, const RankFacts& facts);
+/// Puts what was decided for the user into the options, so that plan and trace know it. The transport stays
+/// as it is where nothing is moved.
+void set_resolved(JobConfig& config, const GridSizes& sizes, const RankFacts& facts);
 
 /// @param config  resolved
+/// @param device  with CUDA
+/// @throws std::invalid_argument if HCP_CPU_ISA names what the processor lacks
 /// @throws std::runtime_error if the device does not answer
-[[nodiscard]] BackEnd make_back_end(const JobConfig& config, int threads, int device = 0);
+[[nodiscard]] BackEnd make_back_end(const JobConfig& config, int threads,
+                                    const std::optional<RankDevice>& device = {});
 
 /// Fills q, k, v and dout of every layer, and checks out where the input has it. Collective over the world.
 /// @param progress  called with the layer before each step that may take long

@@ -59,7 +59,7 @@ struct RankRow {
   std::int32_t local_rank = 0;
   std::int32_t world_rank = 0;  ///< as MPI numbered it
   FixedString<64> host{};
-  FixedString<64> device{};
+  FixedString<64> device{};  ///< name and PCI bus id, "NVIDIA H200 0000:1b:00.0", or "cpu"
   FixedString<32> nic{};
   FixedString<128> binding{};                ///< cores this rank may run on, "0-3,8"
   double clock_offset_start = not_measured;  ///< this rank's clock minus rank 0's

@@ -41,7 +41,12 @@ refused "knows no context parallelism" "${problem[@]}" --attention-kernel refere
 if ! { [ -e /dev/nvidia0 ] || command -v nvidia-smi > /dev/null; }; then # what it says elsewhere, back_end_test knows
   refused "--backend cuda: no device answers: " "${problem[@]}" --backend cuda
   refused "--attention-kernel cuda: no device answers: " "${problem[@]}" --attention-kernel cuda
+  refused "--transport staged: no device answers: " "${problem[@]}" --transport staged
+  refused "--transport nccl: no device answers: " "${problem[@]}" --transport nccl
 fi
+refused "--transport nccl moves the memory of devices, but with --backend cpu" "${problem[@]}" --transport nccl \
+  --backend cpu
+refused "--serialize-levels is about NCCL, but --transport is auto" "${problem[@]}" --serialize-levels
 refused "nothing is overwritten" "${problem[@]}" --trace taken.h5
 refused "there is no directory nowhere" "${problem[@]}" --trace nowhere/run.h5
 [ "$(cat taken.h5)" = "somebody's results" ] || complain "an existing file was written to"

@@ -90,6 +90,8 @@ TEST(ParseJobConfig, DefaultsAreTheDocumentedOnes) {
   EXPECT_EQ(config.warmup, 2);
   EXPECT_EQ(config.verify, VerifyMode::automatic);
   EXPECT_EQ(config.backend, BackendChoice::automatic);
+  EXPECT_EQ(config.transport, TransportChoice::automatic);
+  EXPECT_FALSE(config.serialize_levels);
   EXPECT_EQ(config.timeout, 300);
   EXPECT_FALSE(config.seq_length || config.context_parallel_size || config.trace || config.threads_per_rank);
 }
@@ -293,6 +295,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{{"--grad-comm-dtype", "fp8"}, "fp32, bf16, fp16"},
         BadValue{{"--backend", "gpu"}, "auto, cpu, cuda"},
         BadValue{{"--attention-kernel", "flash"}, "cpu, cuda, reference"},
+        BadValue{{"--transport", "ib"}, "auto, mpi, nccl, staged"},
         BadValue{{"--pass", "both"}, "fwd, bwd, fwdbwd"}, BadValue{{"--verify", "yes"}, "full, sample, off"},
         BadValue{{"--comm-only=true"}, "does not take any arguments"},
         BadValue{{"--trace", ""}, "name of a file is missing"},
@@ -349,10 +352,14 @@ TEST(Describe, GivesADeckThatMakesTheSameConfig) {
                                               "off-by-one",
                                               "--attention-dropout",
                                               "0.1",
-                                              "--return-max-logit"}));
+                                              "--return-max-logit",
+                                              "--transport",
+                                              "nccl",
+                                              "--serialize-levels"}));
   EXPECT_THAT(described, AllOf(Contains(Pair("attention-mask-type", "block_diffusion")),
                                Contains(Pair("window-size", "-1,7")), Contains(Pair("softmax-scale", "0.3")),
-                               Contains(Pair("kv-doc-lengths", "4,5"))));
+                               Contains(Pair("kv-doc-lengths", "4,5")), Contains(Pair("transport", "nccl")),
+                               Contains(Pair("serialize-levels", "true"))));
   std::string text;
   for (const auto& [name, value] : described) {
     text += name + " = " + value + "\n";

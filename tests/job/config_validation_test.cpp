@@ -139,6 +139,34 @@ TEST(Validate, MeasurementsThatExcludeEachOther) {
   EXPECT_THAT(refusal_on(1, {"--qkv", "x.h5", "--micro-batch-size", "2"}), HasSubstr("--micro-batch-size 2"));
 }
 
+TEST(Validate, ATransportMovesTheMemoryThatIsComputedIn) {
+  for (const std::string transport : {"nccl", "staged"}) {
+    for (const std::vector<std::string>& host : {std::vector<std::string>{"--backend", "cpu"},
+                                                 {"--attention-kernel", "cpu"},
+                                                 {"--attention-kernel", "reference"}}) {
+      EXPECT_THAT(refusal_on(1, {"--transport", transport, host[0], host[1]}),
+                  AllOf(HasSubstr("--transport " + transport + " moves the memory of devices"),
+                        HasSubstr("with " + host[0] + " " + host[1] + " tensors lie in that of hosts")));
+    }
+    EXPECT_NO_THROW(validate(small_config({"--transport", transport, "--backend", "cuda"}), 2));
+    EXPECT_NO_THROW(validate(small_config({"--transport", transport}), 2));
+  }
+  for (const std::string option : {"--backend", "--attention-kernel"}) {
+    EXPECT_THAT(refusal_on(1, {"--transport", "mpi", option, "cuda"}),
+                AllOf(HasSubstr("--transport mpi moves the memory of hosts"),
+                      HasSubstr("with " + option + " cuda tensors lie in that of devices")));
+  }
+  EXPECT_NO_THROW(validate(small_config({"--transport", "mpi", "--backend", "cpu"}), 2));
+}
+
+TEST(Validate, OnlyNcclSerializesLevels) {
+  for (const std::string transport : {"auto", "mpi", "staged"}) {
+    EXPECT_THAT(refusal_on(2, {"--serialize-levels", "--transport", transport}),
+                AllOf(HasSubstr("--serialize-levels is about NCCL, but --transport is " + transport + ";")));
+  }
+  EXPECT_NO_THROW(validate(small_config({"--serialize-levels", "--transport", "nccl"}), 2));
+}
+
 TEST(Validate, SizesThatAreMissingAreAllNamed) {
   const std::string message = refusal([] { validate(parse_job_config({"run", "--seq-length", "8"}), 1); });
   EXPECT_THAT(message, AllOf(HasSubstr("--num-attention-heads, --kv-channels"), HasSubstr("--qkv")));

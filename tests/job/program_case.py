@@ -27,12 +27,16 @@ class ProgramCase(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.directory = pathlib.Path(scratch.name)
         self.trace = self.directory / "run.h5"
+        self.environment = {}  # of all ranks, besides this process's own
+        self.before_program = []  # words: a command that starts the program
 
     def start(self, ranks, *options):
         """`hcp run OPTIONS` on `ranks` ranks of one thread, its output in files."""
-        command = [self.mpirun, "--oversubscribe", "-n", ranks, self.hcp, "run", *options, "--threads-per-rank", 1]
+        command = [self.mpirun, "--oversubscribe", "-n", ranks, *self.before_program, self.hcp, "run", *options,
+                   "--threads-per-rank", 1]
         with open(self.directory / "stdout", "w") as out, open(self.directory / "stderr", "w") as err:
-            job = subprocess.Popen([str(word) for word in command], stdout=out, stderr=err, cwd=self.directory)
+            job = subprocess.Popen([str(word) for word in command], stdout=out, stderr=err, cwd=self.directory,
+                                   env=os.environ | self.environment)
         self.addCleanup(self.end, job)
         return job
 
@@ -49,6 +53,10 @@ class ProgramCase(unittest.TestCase):
 
     def stderr(self):
         return (self.directory / "stderr").read_text()
+
+    def header(self):
+        """Lines of the header by name; those without one are left out."""
+        return dict(re.findall(r"^# ([a-z ]+): (.*)$", self.stdout(), re.MULTILINE | re.IGNORECASE))
 
     def messages(self):
         """The program's own lines on stderr; mpirun adds some."""

@@ -13,9 +13,7 @@
 
 namespace hcp::ptx {
 
-namespace {
-
-void check_launch(const Launch& launch, const RunOptions& options) {
+void check(const Launch& launch, const RunOptions& options) {
   const Kernel& kernel = launch.kernel;
   const auto refuse_launch = [&](const std::string& what) {
     throw std::invalid_argument{"launch of " + kernel.name + ": " + what};
@@ -39,6 +37,8 @@ void check_launch(const Launch& launch, const RunOptions& options) {
                   std::to_string(options.max_shared_bytes) + " are allowed");
   }
 }
+
+namespace {
 
 /// Makes the variables of a module device memory for the time of a launch.
 class ModuleMemory {
@@ -85,7 +85,7 @@ void collect(std::vector<BlockResult>& results, std::size_t max_findings, Report
 }  // namespace
 
 Report run(const Launch& launch, Module& module, DeviceMemory& memory, const RunOptions& options) {
-  check_launch(launch, options);
+  check(launch, options);
   const ModuleMemory variables{module, memory};
   GlobalMemory global{memory, launch.kernel.global_access_bytes, options.races, options.footprint};
   const LaunchState state{launch.kernel,     launch.grid, launch.block, launch.dynamic_shared_bytes,

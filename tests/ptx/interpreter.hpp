@@ -50,6 +50,9 @@ struct RunOptions {
 
 /// @throws std::invalid_argument if the launch itself is wrong: size of the parameters, threads, shared
 /// memory
+void check(const Launch& launch, const RunOptions& options);
+
+/// @throws std::invalid_argument as check()
 [[nodiscard]] Report run(const Launch& launch, Module& module, DeviceMemory& memory,
                          const RunOptions& options = {});
 

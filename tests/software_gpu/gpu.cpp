@@ -14,11 +14,6 @@ Gpu& gpu() {
   return instance;
 }
 
-void Stream::submit(const std::function<void()>& operation) {
-  const Memory::Opened opened{gpu().memory};
-  operation();
-}
-
 cudaError_t Call::fail(cudaError_t error) const {
   last_error = error;
   return error;
@@ -29,16 +24,17 @@ cudaError_t Call::misuse(cudaError_t error, const std::string& what) const {
   return fail(error);
 }
 
-Stream* Call::stream(cudaStream_t handle) const {
+std::shared_ptr<Stream> Call::stream(cudaStream_t handle) const {
   if (handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread) {
     static_cast<void>(misuse(cudaErrorInvalidResourceHandle, "the default stream"));
     return nullptr;
   }
-  Stream* found = gpu().streams.find(handle);
+  const std::shared_ptr<Stream>* found = gpu().streams.find(handle);
   if (found == nullptr) {
     static_cast<void>(misuse(cudaErrorInvalidResourceHandle, "a stream that does not exist"));
+    return nullptr;
   }
-  return found;
+  return *found;
 }
 
 Event* Call::event(cudaEvent_t handle) const {
@@ -47,6 +43,20 @@ Event* Call::event(cudaEvent_t handle) const {
     static_cast<void>(misuse(cudaErrorInvalidResourceHandle, "an event that does not exist"));
   }
   return found;
+}
+
+cudaError_t Call::wait_until(const std::function<bool()>& done) {
+  const std::string hindrance = gpu().engine.wait(lock_, done);
+  return hindrance.empty() ? cudaSuccess : misuse(cudaErrorLaunchTimeout, hindrance);
+}
+
+cudaError_t Call::wait_for_device(int device) {
+  const Clock clock = gpu().engine.clock_of(device);
+  const cudaError_t waited = wait_until([&] { return gpu().engine.idle(device); });
+  if (waited == cudaSuccess) {
+    gpu().engine.host_waited_for(clock);
+  }
+  return waited;
 }
 
 cudaError_t take_last_error() {

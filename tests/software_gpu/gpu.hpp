@@ -5,27 +5,31 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "tests/software_gpu/access_history.hpp"
+#include "tests/software_gpu/engine.hpp"
 #include "tests/software_gpu/handle_table.hpp"
+#include "tests/software_gpu/host_copies.hpp"
 #include "tests/software_gpu/kernels.hpp"
 #include "tests/software_gpu/memory.hpp"
 #include "tests/software_gpu/software_gpu.hpp"
 
 namespace hcp::software_gpu {
 
-/// What the host asks of a stream is done at once.
-class Stream {
- public:
-  void submit(const std::function<void()>& operation);
-};
-
 struct Event {
+  /// One cudaEventRecord. Streams that wait for it do so also when the event is recorded again or destroyed.
+  struct Record {
+    Clock clock;  ///< what is done when it passes
+    bool passed = false;
+    double passed_s = 0.0;  ///< by a monotonic clock
+  };
   bool timed = false;
-  std::optional<double> passed_s;  ///< by a monotonic clock; nothing before the first record
+  std::shared_ptr<Record> record;  ///< the last; nullptr before the first
 };
 
 /// Limits of an architecture.
@@ -42,11 +46,15 @@ struct Gpu {
   Memory memory;
   Kernels kernels;
   std::map<const void*, int> admitted_shared_bytes;  ///< by function
-  HandleTable<cudaStream_t, Stream> streams;
+  Engine engine;
+  AccessHistory history;   ///< of device and pinned memory, while operations are deferred
+  HostCopies host_copies;  ///< the same
+  HandleTable<cudaStream_t, std::shared_ptr<Stream>> streams;
   HandleTable<cudaEvent_t, Event> events;
   ptx::RunOptions options;
   std::vector<Launch> launches;
   std::vector<std::string> misuses;
+  std::set<std::string> reported;  ///< those of `misuses` that report() told
 };
 
 /// Never destroyed: objects of the program may outlive any that it has.
@@ -64,13 +72,19 @@ class Call {
   [[nodiscard]] cudaError_t misuse(cudaError_t error, const std::string& what) const;
 
   /// nullptr, and a misuse, if the handle is that of no stream that lives, or of the default stream.
-  [[nodiscard]] Stream* stream(cudaStream_t handle) const;
+  [[nodiscard]] std::shared_ptr<Stream> stream(cudaStream_t handle) const;
   /// nullptr, and a misuse, if the handle is that of no event that lives.
   [[nodiscard]] Event* event(cudaEvent_t handle) const;
 
+  /// Lets streams go on until `done`. Objects may be gone then: other threads take the lock in between.
+  /// @return cudaSuccess, or another result and a finding if nothing happened for too long
+  [[nodiscard]] cudaError_t wait_until(const std::function<bool()>& done);
+  /// For all that the streams of a device have been asked for.
+  [[nodiscard]] cudaError_t wait_for_device(int device);
+
  private:
   const char* name_;
-  std::lock_guard<std::mutex> lock_;
+  std::unique_lock<std::mutex> lock_;
 };
 
 /// Of the calling thread, and forgets it.

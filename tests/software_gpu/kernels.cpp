@@ -38,7 +38,7 @@ Kernels::Loaded Kernels::find(const std::string& kernel) {
     source.module = ptx::Module::load(source.text);
     source.text.clear();
   }
-  return {&*source.module, &source.module->kernel(kernel)};
+  return {{found->second, &*source.module}, &source.module->kernel(kernel)};
 }
 
 }  // namespace hcp::software_gpu

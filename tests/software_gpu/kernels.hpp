@@ -25,7 +25,7 @@ class Kernels {
   void load_later(std::string text);
 
   struct Loaded {
-    ptx::Module* module = nullptr;
+    std::shared_ptr<ptx::Module> module;  ///< holds the kernel, also when another of its name has come
     const ptx::Kernel* kernel = nullptr;  ///< nullptr if there is no such kernel
   };
   /// @throws std::invalid_argument as ptx::Module::load

@@ -44,27 +44,31 @@ void* Memory::allocate_pinned(std::size_t bytes) {
   return base;
 }
 
-bool Memory::remove(const void* base, ptx::DeviceMemory& regions, AddressSpace& space) {
+std::optional<std::size_t> Memory::remove(const void* base, ptx::DeviceMemory& regions, AddressSpace& space) {
   const auto found = regions.regions().find(address_of(base));
   if (found == regions.regions().end()) {
-    return false;
+    return std::nullopt;
   }
-  freed_[found->first] = found->second.bytes;
-  space.retire(reinterpret_cast<void*>(found->first), found->second.bytes);
+  const std::size_t bytes = found->second.bytes;
+  freed_[found->first] = bytes;
+  space.retire(reinterpret_cast<void*>(found->first), bytes);
   regions.remove(base);
-  return true;
+  return bytes;
 }
 
-bool Memory::free_device(const void* base) {
-  if (!remove(base, device_, device_space_)) {
-    return false;
-  }
-  device_live_bytes_ -= freed_[address_of(base)];
-  return true;
+std::optional<std::size_t> Memory::free_device(const void* base) {
+  const std::optional<std::size_t> bytes = remove(base, device_, device_space_);
+  device_live_bytes_ -= bytes.value_or(0);
+  return bytes;
 }
 
-bool Memory::free_pinned(const void* base) {
+std::optional<std::size_t> Memory::free_pinned(const void* base) {
   return remove(base, pinned_, pinned_space_);
+}
+
+std::span<std::uint8_t> Memory::written(const void* begin, std::size_t bytes) {
+  ptx::DeviceMemory::Region* region = device_.find(address_of(begin), bytes);
+  return std::span{region->written}.subspan(address_of(begin) - region->base, bytes);
 }
 
 Place Memory::place_of(const void* address) {
@@ -92,6 +96,15 @@ std::optional<std::string> Memory::elsewhere(Place place, const void* begin, std
     return "runs past the end of '" + owner->find(address_of(begin), 1)->name + "'";
   }
   return std::nullopt;
+}
+
+Memory::Piece Memory::piece_at(std::uint64_t address) {
+  for (ptx::DeviceMemory* owner : {&device_, &pinned_}) {
+    if (const auto* region = owner->find(address, 1)) {
+      return {.name = region->name, .offset = address - region->base};
+    }
+  }
+  return {};
 }
 
 }  // namespace hcp::software_gpu

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "tests/ptx/device_memory.hpp"
@@ -26,13 +27,23 @@ class Memory {
   /// NaN. nullptr if less is left.
   [[nodiscard]] void* allocate_device(std::size_t bytes);
   [[nodiscard]] void* allocate_pinned(std::size_t bytes);
-  /// False if no memory of the device begins there.
-  [[nodiscard]] bool free_device(const void* base);
-  [[nodiscard]] bool free_pinned(const void* base);
+  /// @return its bytes; nothing if no memory of the device begins there
+  std::optional<std::size_t> free_device(const void* base);
+  std::optional<std::size_t> free_pinned(const void* base);
 
   [[nodiscard]] Place place_of(const void* address);
   /// Nothing, if all of these bytes lie in `place`; else where they lie.
   [[nodiscard]] std::optional<std::string> elsewhere(Place place, const void* begin, std::size_t bytes);
+
+  /// Flags of bytes of the device, all in one piece: 1 for those that have been written.
+  [[nodiscard]] std::span<std::uint8_t> written(const void* begin, std::size_t bytes);
+
+  /// Memory of the device or pinned memory that holds the address: its name, and how far into it.
+  struct Piece {
+    std::string name;
+    std::uint64_t offset = 0;
+  };
+  [[nodiscard]] Piece piece_at(std::uint64_t address);
 
   [[nodiscard]] ptx::DeviceMemory& device() { return device_; }
   [[nodiscard]] ptx::DeviceMemory& pinned() { return pinned_; }
@@ -51,7 +62,8 @@ class Memory {
   };
 
  private:
-  [[nodiscard]] bool remove(const void* base, ptx::DeviceMemory& regions, AddressSpace& space);
+  [[nodiscard]] std::optional<std::size_t> remove(const void* base, ptx::DeviceMemory& regions,
+                                                  AddressSpace& space);
 
   AddressSpace device_space_;
   AddressSpace pinned_space_;

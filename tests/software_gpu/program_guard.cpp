@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "tests/software_gpu/software_gpu.hpp"
@@ -15,13 +14,11 @@ constexpr int exit_status_of_findings = 9;
 
 class ProgramGuard {
  public:
-  ProgramGuard() {
-    const char* chosen = std::getenv("HCP_SOFTWARE_GPU_ARCHITECTURE");
-    hcp::software_gpu::load_built_ptx(chosen == nullptr ? "compute_90" : chosen);
-  }
+  ProgramGuard() : configuration_{hcp::software_gpu::configure_from_environment()} {}
   ProgramGuard(const ProgramGuard&) = delete;
   ProgramGuard& operator=(const ProgramGuard&) = delete;
   ~ProgramGuard() {
+    hcp::software_gpu::finish_streams();
     bool clean = true;
     const auto report = [&clean](const std::string& finding) {
       std::fprintf(stderr, "software GPU: %s\n", finding.c_str());
@@ -40,12 +37,16 @@ class ProgramGuard {
     for (const std::string& object : hcp::software_gpu::live_objects()) {
       report("never destroyed: " + object);
     }
-    std::fprintf(stderr, "software GPU: %zu launches, no hardware is used\n", launches);
+    std::fprintf(stderr, "software GPU, %s: %zu launches, no hardware is used\n", configuration_.c_str(),
+                 launches);
     if (!clean) {
       std::fflush(nullptr);
       _exit(exit_status_of_findings);
     }
   }
+
+ private:
+  std::string configuration_;
 };
 
 const ProgramGuard guard;

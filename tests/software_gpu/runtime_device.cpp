@@ -31,6 +31,8 @@ constexpr ErrorText error_texts[] = {
      "no kernel image is available for execution on the device"},
     {cudaErrorInvalidPtx, "cudaErrorInvalidPtx", "a PTX JIT compilation failed"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorLaunchTimeout, "cudaErrorLaunchTimeout", "the launch timed out and was terminated"},
 };
 
 constexpr ErrorText unknown_error{cudaErrorUnknown, "cudaErrorUnknown", "unknown error"};
@@ -97,8 +99,8 @@ cudaError_t cudaSetDevice(int device) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  const Call call{__func__};
-  return call.done();
+  Call call{__func__};
+  return call.wait_for_device(0);
 }
 
 cudaError_t cudaGetLastError() {

@@ -3,11 +3,14 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/software_gpu/checks.hpp"
 #include "tests/software_gpu/gpu.hpp"
 
 namespace {
@@ -29,14 +32,48 @@ void explain(std::vector<hcp::ptx::Finding>& findings) {
   }
 }
 
-/// Runs it and keeps the report.
-void run_kernel(const Kernels::Loaded& loaded, const hcp::ptx::Launch& launch) {
-  hcp::ptx::RunOptions options = gpu().options;
-  options.max_shared_bytes = static_cast<std::uint32_t>(gpu().architecture.max_shared_bytes);
-  hcp::ptx::Report report = hcp::ptx::run(launch, *loaded.module, gpu().memory.device(), options);
-  explain(report.findings);
-  gpu().launches.push_back({loaded.kernel->name, std::move(report)});
+/// Variables of a module are left out: nothing but its kernels can touch them.
+void check_ranges(const Operation& operation, const std::vector<hcp::ptx::ByteRange>& ranges,
+                  AccessMode mode) {
+  for (const hcp::ptx::ByteRange& range : ranges) {
+    const auto* begin = reinterpret_cast<const void*>(range.begin);
+    if (gpu().memory.place_of(begin) == Place::device) {
+      check_order(operation, begin, range.end - range.begin, mode);
+    }
+  }
 }
+
+/// With everything that it needs when it runs, which may be after the call.
+struct KernelLaunch {
+  Kernels::Loaded loaded;
+  hcp::ptx::Extent grid;
+  hcp::ptx::Extent block;
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::vector<std::byte> parameters;
+  hcp::ptx::RunOptions options;
+
+  [[nodiscard]] hcp::ptx::Launch launch() const {
+    return {.kernel = *loaded.kernel,
+            .grid = grid,
+            .block = block,
+            .dynamic_shared_bytes = dynamic_shared_bytes,
+            .parameters = parameters};
+  }
+  /// Runs it, keeps the report, and checks the memory that it has touched.
+  void run(const Operation& operation) const {
+    hcp::ptx::RunOptions with_footprint = options;
+    with_footprint.footprint = options.footprint || gpu().engine.deferred();
+    hcp::ptx::Report report = hcp::ptx::run(launch(), *loaded.module, gpu().memory.device(), with_footprint);
+    explain(report.findings);
+    check_ranges(operation, report.reads, AccessMode::read);
+    check_ranges(operation, report.writes, AccessMode::write);
+    if (!options.footprint) {
+      report.reads.clear();
+      report.writes.clear();
+    }
+    gpu().launches.push_back({loaded.kernel->name, std::move(report)});
+  }
+};
 
 }  // namespace
 
@@ -61,7 +98,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                              size_t dynamic_shared_bytes, cudaStream_t stream_handle) {
   const Call call{__func__};
-  Stream* stream = call.stream(stream_handle);
+  const std::shared_ptr<Stream> stream = call.stream(stream_handle);
   if (stream == nullptr) {
     return cudaErrorInvalidResourceHandle;
   }
@@ -81,13 +118,17 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
       return call.misuse(cudaErrorInvalidValue, *name + " with " + std::to_string(shared) +
                                                     " bytes of shared memory that were not asked for");
     }
-    const std::vector<std::byte> parameters = hcp::ptx::pack_parameters(*loaded.kernel, arguments);
-    stream->submit([&] {
-      run_kernel(loaded, {.kernel = *loaded.kernel,
-                          .grid = {grid.x, grid.y, grid.z},
-                          .block = {block.x, block.y, block.z},
-                          .dynamic_shared_bytes = static_cast<std::uint32_t>(dynamic_shared_bytes),
-                          .parameters = parameters});
+    KernelLaunch kernel{.loaded = loaded,
+                        .grid = {grid.x, grid.y, grid.z},
+                        .block = {block.x, block.y, block.z},
+                        .dynamic_shared_bytes = static_cast<std::uint32_t>(dynamic_shared_bytes),
+                        .parameters = hcp::ptx::pack_parameters(*loaded.kernel, arguments),
+                        .options = gpu().options};
+    kernel.options.max_shared_bytes = static_cast<std::uint32_t>(gpu().architecture.max_shared_bytes);
+    hcp::ptx::check(kernel.launch(), kernel.options);
+    stream->submit("kernel " + *name, [kernel = std::move(kernel)](const Operation& operation, bool) {
+      kernel.run(operation);
+      return true;
     });
   } catch (const std::invalid_argument& refused) {
     return call.misuse(cudaErrorInvalidConfiguration, refused.what());

@@ -2,33 +2,29 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
-#include <cstring>
+#include <cstdint>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 
+#include "tests/software_gpu/checks.hpp"
+#include "tests/software_gpu/copies.hpp"
 #include "tests/software_gpu/gpu.hpp"
 
 namespace {
 
 using namespace hcp::software_gpu;  // NOLINT: the runtime's functions are in no namespace
 
-struct Ends {
-  bool from_device = false;
-  bool to_device = false;
-};
-
-std::optional<Ends> ends_of(cudaMemcpyKind kind) {
+std::optional<CopyEnds> ends_of(cudaMemcpyKind kind) {
   switch (kind) {
     case cudaMemcpyHostToHost:
-      return Ends{};
+      return CopyEnds{};
     case cudaMemcpyHostToDevice:
-      return Ends{.to_device = true};
+      return CopyEnds{.to_device = true};
     case cudaMemcpyDeviceToHost:
-      return Ends{.from_device = true};
+      return CopyEnds{.from_device = true};
     case cudaMemcpyDeviceToDevice:
-      return Ends{.from_device = true, .to_device = true};
+      return CopyEnds{.from_device = true, .to_device = true};
     default:
       return std::nullopt;
   }
@@ -44,29 +40,10 @@ std::optional<std::string> fault_of(const char* end, bool device, const void* be
   return fault ? std::optional{std::string{end} + " should be " + name_of(place) + " but " + *fault} : fault;
 }
 
-/// Flags of bytes of the device, 1 for those that have been written.
-std::span<std::uint8_t> written(const void* begin, std::size_t bytes) {
+/// Its addresses are never given out again.
+void forget(const void* begin, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
-  auto* region = gpu().memory.device().find(address, bytes);
-  return std::span{region->written}.subspan(address - region->base, bytes);
-}
-
-/// Bytes and their flags. @return a misuse, or nothing
-std::optional<std::string> copy(Ends ends, void* target, const void* source, std::size_t bytes) {
-  std::memcpy(target, source, bytes);
-  if (ends.from_device && ends.to_device) {
-    std::ranges::copy(written(source, bytes), written(target, bytes).begin());
-  } else if (ends.to_device) {
-    std::ranges::fill(written(target, bytes), std::uint8_t{1});
-  } else if (ends.from_device) {
-    const std::span<std::uint8_t> flags = written(source, bytes);
-    if (const auto missing = std::ranges::count(flags, 0); missing > 0) {
-      return std::to_string(missing) + " of " + std::to_string(bytes) +
-             " bytes go to the host that nobody has written, the first at " +
-             std::to_string(std::ranges::find(flags, 0) - flags.begin());
-    }
-  }
-  return std::nullopt;
+  gpu().history.forget(address, address + bytes);
 }
 
 }  // namespace
@@ -87,9 +64,17 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
   return call.done();
 }
 
+/// Waits for all work of the device.
 cudaError_t cudaFree(void* data) {
-  const Call call{__func__};
-  if (data == nullptr || gpu().memory.free_device(data)) {
+  Call call{__func__};
+  if (data == nullptr) {
+    return call.done();
+  }
+  if (const cudaError_t waited = call.wait_for_device(0); waited != cudaSuccess) {
+    return waited;
+  }
+  if (const auto bytes = gpu().memory.free_device(data)) {
+    forget(data, *bytes);
     return call.done();
   }
   return call.misuse(cudaErrorInvalidValue,
@@ -102,9 +87,19 @@ cudaError_t cudaMallocHost(void** data, size_t bytes) {
   return call.done();
 }
 
+/// Nobody has promised that it waits for work of a device that uses the memory.
 cudaError_t cudaFreeHost(void* data) {
-  const Call call{__func__};
-  if (data == nullptr || gpu().memory.free_pinned(data)) {
+  Call call{__func__};
+  if (data == nullptr) {
+    return call.done();
+  }
+  const Clock known = gpu().engine.host();
+  if (const cudaError_t waited = call.wait_for_device(0); waited != cudaSuccess) {
+    return waited;
+  }
+  if (const auto bytes = gpu().memory.free_pinned(data)) {
+    check_unused(known, data, *bytes);
+    forget(data, *bytes);
     return call.done();
   }
   return call.misuse(cudaErrorInvalidValue,
@@ -114,11 +109,11 @@ cudaError_t cudaFreeHost(void* data) {
 cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream_handle) {
   const Call call{__func__};
-  Stream* stream = call.stream(stream_handle);
+  const std::shared_ptr<Stream> stream = call.stream(stream_handle);
   if (stream == nullptr) {
     return cudaErrorInvalidResourceHandle;
   }
-  const std::optional<Ends> ends = ends_of(kind);
+  const std::optional<CopyEnds> ends = ends_of(kind);
   if (!ends) {
     return call.misuse(cudaErrorInvalidMemcpyDirection, "a copy that does not say from where to where");
   }
@@ -136,11 +131,7 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cuda
   if (begin < target_begin + bytes && target_begin < begin + bytes) {
     return call.misuse(cudaErrorInvalidValue, "source and target overlap");
   }
-  stream->submit([&] {
-    if (const auto fault = copy(*ends, target, source, bytes)) {
-      static_cast<void>(call.misuse(cudaSuccess, *fault));
-    }
-  });
+  stream->submit(name_of_copy(*ends, bytes), copy_operation(*ends, target, source, bytes));
   return call.done();
 }
 

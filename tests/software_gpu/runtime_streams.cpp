@@ -23,27 +23,39 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   if (flags != cudaStreamNonBlocking) {
     return call.misuse(cudaErrorInvalidValue, "a stream that waits for the default stream");
   }
-  *stream = gpu().streams.add({});
+  *stream = gpu().streams.add(gpu().engine.add_stream(0));
   return call.done();
 }
 
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+/// What the stream was asked for is done all the same.
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   const Call call{__func__};
-  if (call.stream(stream) == nullptr) {
+  const std::shared_ptr<Stream> stream = call.stream(handle);
+  if (stream == nullptr) {
     return cudaErrorInvalidResourceHandle;
   }
-  gpu().streams.remove(stream);
+  gpu().streams.remove(handle);
+  gpu().engine.remove_stream(stream);
   return call.done();
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  const Call call{__func__};
-  return call.stream(stream) == nullptr ? cudaErrorInvalidResourceHandle : call.done();
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  Call call{__func__};
+  const std::shared_ptr<Stream> stream = call.stream(handle);
+  if (stream == nullptr) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  const Clock clock = stream->clock();
+  const cudaError_t waited = call.wait_until([&] { return stream->idle(); });
+  if (waited == cudaSuccess) {
+    gpu().engine.host_waited_for(clock);
+  }
+  return waited;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t event_handle, unsigned flags) {
   const Call call{__func__};
-  Stream* stream = call.stream(stream_handle);
+  const std::shared_ptr<Stream> stream = call.stream(stream_handle);
   const Event* event = call.event(event_handle);
   if (stream == nullptr || event == nullptr) {
     return cudaErrorInvalidResourceHandle;
@@ -51,9 +63,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t event_ha
   if (flags != 0) {
     return call.misuse(cudaErrorInvalidValue, "flags");
   }
-  if (!event->passed_s) {  // a device waits for nothing
+  if (event->record == nullptr) {  // a device waits for nothing
     return call.misuse(cudaSuccess, "an event that was never recorded");
   }
+  stream->order_after(event->record->clock);
+  stream->submit("cudaStreamWaitEvent",
+                 [record = event->record](const Operation&, bool) { return record->passed; });
   return call.done();
 }
 
@@ -62,10 +77,11 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (flags != cudaEventDefault && flags != cudaEventDisableTiming) {
     return call.misuse(cudaErrorInvalidValue, "flags");
   }
-  *event = gpu().events.add({.timed = flags == cudaEventDefault, .passed_s = {}});
+  *event = gpu().events.add({.timed = flags == cudaEventDefault, .record = nullptr});
   return call.done();
 }
 
+/// Whoever waits for it goes on to do so.
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   const Call call{__func__};
   if (call.event(event) == nullptr) {
@@ -77,24 +93,58 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t stream_handle) {
   const Call call{__func__};
-  Stream* stream = call.stream(stream_handle);
+  const std::shared_ptr<Stream> stream = call.stream(stream_handle);
   Event* event = call.event(event_handle);
   if (stream == nullptr || event == nullptr) {
     return cudaErrorInvalidResourceHandle;
   }
-  stream->submit([&] { event->passed_s = now_s(); });
+  const auto record = std::make_shared<Event::Record>();
+  event->record = record;
+  stream->submit("cudaEventRecord", [record](const Operation&, bool) {
+    record->passed = true;
+    record->passed_s = now_s();
+    return true;
+  });
+  record->clock = stream->clock();
   return call.done();
 }
 
 /// An event that was never recorded has passed.
-cudaError_t cudaEventQuery(cudaEvent_t event) {
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
   const Call call{__func__};
-  return call.event(event) == nullptr ? cudaErrorInvalidResourceHandle : call.done();
+  const Event* event = call.event(handle);
+  if (event == nullptr) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  const std::shared_ptr<Event::Record> record = event->record;
+  if (record == nullptr) {
+    return call.done();
+  }
+  if (!record->passed) {
+    gpu().engine.step();  // so that a host that asks again and again comes to an end
+  }
+  if (!record->passed) {
+    return call.fail(cudaErrorNotReady);
+  }
+  gpu().engine.host_waited_for(record->clock);
+  return call.done();
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  const Call call{__func__};
-  return call.event(event) == nullptr ? cudaErrorInvalidResourceHandle : call.done();
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  Call call{__func__};
+  const Event* event = call.event(handle);
+  if (event == nullptr) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  const std::shared_ptr<Event::Record> record = event->record;
+  if (record == nullptr) {
+    return call.done();
+  }
+  const cudaError_t waited = call.wait_until([&] { return record->passed; });
+  if (waited == cudaSuccess) {
+    gpu().engine.host_waited_for(record->clock);
+  }
+  return waited;
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin_handle, cudaEvent_t end_handle) {
@@ -104,10 +154,13 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin_handle, 
   if (begin == nullptr || end == nullptr) {
     return cudaErrorInvalidResourceHandle;
   }
-  if (!begin->timed || !end->timed || !begin->passed_s || !end->passed_s) {
+  if (!begin->timed || !end->timed || begin->record == nullptr || end->record == nullptr) {
     return call.misuse(cudaErrorInvalidResourceHandle, "an event that tells no time or was never recorded");
   }
-  *milliseconds = static_cast<float>((*end->passed_s - *begin->passed_s) * 1e3);
+  if (!begin->record->passed || !end->record->passed) {
+    return call.fail(cudaErrorNotReady);
+  }
+  *milliseconds = static_cast<float>((end->record->passed_s - begin->record->passed_s) * 1e3);
   return call.done();
 }
 

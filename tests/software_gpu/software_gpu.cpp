@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/software_gpu/gpu.hpp"
+#include "tests/software_gpu/nccl/nccl_record.hpp"
 
 namespace hcp::software_gpu {
 namespace {
@@ -58,6 +59,26 @@ void load_built_ptx(std::string_view architecture) {
   }
 }
 
+void set_schedule(unsigned seed) {
+  finish_streams();
+  const std::lock_guard lock{gpu().mutex};
+  gpu().engine.set_schedule(seed);
+  gpu().history.clear();
+}
+
+void set_patience(double seconds) {
+  const std::lock_guard lock{gpu().mutex};
+  gpu().engine.set_patience(seconds);
+}
+
+void finish_streams() {
+  const std::lock_guard lock{gpu().mutex};
+  if (const std::string rest = gpu().engine.drain(); !rest.empty()) {
+    report("never done:" + rest);
+  }
+  gpu().host_copies.forget();
+}
+
 void set_run_options(const ptx::RunOptions& options) {
   const std::lock_guard lock{gpu().mutex};
   gpu().options = options;
@@ -78,6 +99,7 @@ std::vector<Launch> take_launches() {
 
 std::vector<std::string> take_misuses() {
   const std::lock_guard lock{gpu().mutex};
+  gpu().reported.clear();
   return std::exchange(gpu().misuses, {});
 }
 
@@ -92,6 +114,9 @@ std::vector<std::string> live_objects() {
   }
   add_live(objects, gpu().streams.size(), "streams");
   add_live(objects, gpu().events.size(), "events");
+  for (const auto& [number, name] : nccl_record().communicators) {
+    objects.push_back("NCCL's " + name);
+  }
   return objects;
 }
 

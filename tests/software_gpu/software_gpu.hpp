@@ -12,6 +12,8 @@
 /// No hardware was used, and no time that it tells means anything.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,25 @@ void load_ptx(std::string_view text);
 /// @param architecture  compute_80 or compute_90
 /// @throws std::invalid_argument for another one, std::runtime_error if a file cannot be read
 void load_built_ptx(std::string_view architecture);
+
+/// When operations of streams run from now on. 0: at once, in the order of the calls, unchecked; anything
+/// else: late, in an order drawn from this seed (Schedule), with all accesses to memory checked for order.
+/// First runs all that was asked for so far.
+void set_schedule(unsigned seed);
+
+/// Runs all that streams were asked for. A finding, if something cannot be done. For the end of a test or
+/// program: nothing arrives at the host any more.
+void finish_streams();
+
+/// As the environment says, else as stands here:
+///   HCP_SOFTWARE_GPU_ARCHITECTURE=compute_90   for load_built_ptx
+///   HCP_SOFTWARE_GPU_SCHEDULE=0                for set_schedule
+/// @return both in words
+/// @throws std::invalid_argument for a value that means nothing
+std::string configure_from_environment();
+
+/// How long a call waits while nothing moves; then it fails, with a finding. 60 s at first.
+void set_patience(double seconds);
 
 /// Of all launches to come. The limit of shared memory is that of the architecture.
 void set_run_options(const ptx::RunOptions& options);
@@ -48,7 +69,10 @@ struct Launch {
 /// Wrong calls of the runtime since the last call of this, each as the call and what is wrong with it.
 [[nodiscard]] std::vector<std::string> take_misuses();
 
-/// What was made and is not destroyed: memory, streams, events.
+/// What was made and is not destroyed: memory, streams, events, communicators of NCCL.
 [[nodiscard]] std::vector<std::string> live_objects();
+
+/// Bytes that NCCL was asked to send since the last call of this, by world rank of the receiver.
+[[nodiscard]] std::map<int, std::int64_t> take_nccl_bytes();
 
 }  // namespace hcp::software_gpu

@@ -1,47 +1,19 @@
-// main() of device tests on the software GPU. A test fails that leaves findings.
+// main() of device tests on the software GPU.
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
-#include <vector>
 
+#include "tests/software_gpu/findings.hpp"
 #include "tests/software_gpu/software_gpu.hpp"
-
-namespace {
-
-class NoFindings : public testing::EmptyTestEventListener {
-  void OnTestEnd(const testing::TestInfo& /*test*/) override {
-    for (const hcp::software_gpu::Launch& launch : hcp::software_gpu::take_launches()) {
-      for (const hcp::ptx::Finding& finding : launch.report.findings) {
-        ADD_FAILURE() << hcp::ptx::to_string(finding);
-      }
-    }
-    for (const std::string& misuse : hcp::software_gpu::take_misuses()) {
-      ADD_FAILURE() << misuse;
-    }
-  }
-};
-
-/// @return how many
-std::size_t print_live_objects() {
-  const std::vector<std::string> objects = hcp::software_gpu::live_objects();
-  for (const std::string& object : objects) {
-    std::printf("never destroyed: %s\n", object.c_str());
-  }
-  return objects.size();
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  testing::UnitTest::GetInstance()->listeners().Append(new NoFindings);  // NOLINT: takes it
-  const char* chosen = std::getenv("HCP_SOFTWARE_GPU_ARCHITECTURE");
-  const std::string architecture = chosen == nullptr ? "compute_90" : chosen;
-  hcp::software_gpu::load_built_ptx(architecture);
-  std::printf("software GPU, %s: no hardware is used\n", architecture.c_str());
+  testing::UnitTest::GetInstance()->listeners().Append(
+      new hcp::software_gpu::NoFindings);  // NOLINT: takes it
+  const std::string configuration = hcp::software_gpu::configure_from_environment();
+  std::printf("software GPU, %s: no hardware is used\n", configuration.c_str());
   const int failed = RUN_ALL_TESTS();
-  return print_live_objects() == 0 ? failed : 1;
+  return hcp::software_gpu::print_what_is_left() == 0 ? failed : 1;
 }

@@ -133,7 +133,7 @@ TEST(SoftwareGpuDevice, ErrorsAreForgottenOnceTold) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   EXPECT_STREQ(cudaGetErrorName(cudaErrorInvalidDevice), "cudaErrorInvalidDevice");
   EXPECT_STREQ(cudaGetErrorString(cudaErrorInvalidDevice), "invalid device ordinal");
-  EXPECT_STREQ(cudaGetErrorName(cudaErrorNotReady), "cudaErrorUnknown");  // never returned
+  EXPECT_STREQ(cudaGetErrorName(cudaErrorAssert), "cudaErrorUnknown");  // never returned
   expect_no_misuse();
 }
 
