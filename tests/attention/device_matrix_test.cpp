@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "kernels/cuda/back_end.hpp"
+#include "kernels/cuda/devices.hpp"
 #include "src/comm/nccl_transport.hpp"
 #include "src/comm/staged_transport.hpp"
 #include "tests/attention/case_checks.hpp"
@@ -34,8 +35,10 @@ std::string name_of(Carrier carrier) {
   return carrier == Carrier::nccl ? "nccl" : "staged";
 }
 
-Platform device_platform(Carrier carrier) {
-  Platform platform{.back_end = make_cuda_back_end(0), .make_transport = {}};
+/// The software GPU has a device for every rank (HCP_SOFTWARE_GPU_DEVICES).
+Platform device_platform(Carrier carrier, int rank) {
+  Platform platform{.back_end = make_cuda_back_end(find_devices().indices.at(static_cast<std::size_t>(rank))),
+                    .make_transport = {}};
   if (carrier == Carrier::nccl) {
     platform.make_transport = [transports = std::make_shared<NcclTransports>(
                                    platform.back_end.stream, false)](const MpiCommunicator& group) {
@@ -104,13 +107,13 @@ class DeviceMatrix : public testing::Test {
   ~DeviceMatrix() override { software_gpu::set_schedule(0); }
 
   void check(const Problem& problem, const Setting& setting, const Answer& answer, const LocalResult& on_host,
-             Carrier carrier, std::uint64_t schedule) {
+             Carrier carrier, unsigned schedule) {
     SCOPED_TRACE(problem.describe() + "; " + setting.describe() + "; " + name_of(carrier) + ", schedule " +
                  std::to_string(schedule));
-    software_gpu::set_schedule(schedule * 64 + static_cast<std::uint64_t>(comm_.rank()) + 1);
+    software_gpu::set_schedule(schedule * 64 + static_cast<unsigned>(comm_.rank()) + 1);
     static_cast<void>(software_gpu::take_nccl_bytes());
     const LocalResult result =
-        run_case(problem, setting, answer, comm_, device_platform(carrier), reset_mpi_traffic);
+        run_case(problem, setting, answer, comm_, device_platform(carrier, comm_.rank()), reset_mpi_traffic);
     const TrafficLedger planned = planned_ledger(result.plan);
     EXPECT_EQ(bytes_seen(carrier), bytes_to_ranks(planned));
     EXPECT_EQ(result.counted, planned);
@@ -144,8 +147,8 @@ class DeviceMatrix : public testing::Test {
       setting.partition = turn % 3 == 2 ? Partition::contiguous : Partition::zigzag;
       const LocalResult on_host = run_case(problem, setting, answer, comm_, host_platform(setting));
       setting.message_form = carrier == Carrier::nccl ? MessageForm::collectives : MessageForm::contiguous;
-      const std::uint64_t schedules = std::getenv("HCP_TEST_EXHAUSTIVE") == nullptr ? 1 : 8;
-      for (std::uint64_t schedule = 0; schedule < schedules; ++schedule) {
+      const unsigned schedules = std::getenv("HCP_TEST_EXHAUSTIVE") == nullptr ? 1 : 8;
+      for (unsigned schedule = 0; schedule < schedules; ++schedule) {
         check(problem, setting, answer, on_host, carrier, ++drawn_);
       }
     }
@@ -177,7 +180,7 @@ class DeviceMatrix : public testing::Test {
   }
 
   MpiCommunicator comm_ = MpiCommunicator::duplicate(MPI_COMM_WORLD);
-  std::uint64_t drawn_ = 0;
+  unsigned drawn_ = 0;  ///< schedules
   int cases_ = 0;
   double worst_ = 0.0;
 };
