@@ -216,6 +216,33 @@ TEST_P(NcclTransportTest, TwoLevelsAtOnce) {
   }
 }
 
+/// What one level brings goes out on the other, though the device's own stream never waited for it.
+TEST_P(NcclTransportTest, SerializedSetsFollowEachOtherWhateverTheirLevel) {
+  if (world.size() == 1 || GetParam().levels == Levels::concurrent) return;
+  const MpiCommunicator backwards = world.split(0, -world.rank());
+  const auto there = make_transport(world);
+  const auto back = make_transport(backwards);
+  const int next = (there->rank() + 1) % there->size();
+  const int previous = (there->rank() + there->size() - 1) % there->size();
+  const auto in_backwards = [&](int rank) { return there->size() - 1 - rank; };
+  const std::vector<std::byte> own = pattern({.from = there->rank(), .to = next}, 10'000);
+  const DeviceBytes outgoing{*device.memory, own};
+  const DeviceBytes visiting{*device.memory, own.size()};
+  const DeviceBytes home{*device.memory, own.size()};
+  Ticket goes = there->post({.sends = {{.peer = next, .tag = 0, .parts = {outgoing.span()}}},
+                             .receives = {{.peer = previous, .tag = 0, .parts = {visiting.span()}}},
+                             .what = "there"});
+  Ticket comes =
+      back->post({.sends = {{.peer = in_backwards(previous), .tag = 0, .parts = {visiting.span()}}},
+                  .receives = {{.peer = in_backwards(next), .tag = 0, .parts = {home.span()}}},
+                  .what = "back"});
+  goes.wait();
+  comes.wait();
+  goes.finish();
+  comes.finish();
+  EXPECT_EQ(home.values(), own);
+}
+
 TEST_P(NcclTransportTest, CountsWhatNcclWasGiven) {
   // Neighbours in the communicator are far apart in the world, and numbered backwards.
   const MpiCommunicator half = world.split(world.rank() % 2, -world.rank());
