@@ -1,13 +1,17 @@
 #include "kernels/cuda/stream.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "kernels/cuda/check.hpp"
 
 namespace hcp::cuda {
 
-Stream::Stream() {
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+Stream::Stream(Priority priority) {
+  // The lower the number, the higher the priority; CUDA takes the highest that the device has.
+  const int number = priority == Priority::high ? std::numeric_limits<int>::min() : 0;
+  check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, number),
+        "cudaStreamCreateWithPriority");
 }
 
 Stream::~Stream() {

@@ -13,8 +13,11 @@ class Event;
 /// moved: whoever holds a reference may keep it.
 class Stream {
  public:
+  /// Blocks of kernels on a stream of high priority go first to whatever becomes free of the device.
+  enum class Priority { normal, high };
+
   /// On the current device. @throws std::runtime_error
-  Stream();
+  explicit Stream(Priority priority = Priority::normal);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
