@@ -1,7 +1,5 @@
 #include "src/comm/peers.hpp"
 
-#include <mpi.h>
-
 #include <numeric>
 #include <sstream>
 #include <stdexcept>
@@ -38,6 +36,17 @@ void Peers::check(const MessageSet& messages) const {
                                std::to_string(message.peer) + " (" + messages.what + ")"};
       }
     }
+  }
+}
+
+void Peers::check_received(const MPI_Status& status, int peer, std::int64_t bytes,
+                           const std::string& what) const {
+  MPI_Count received = 0;
+  check_mpi(MPI_Get_elements_x(&status, MPI_BYTE, &received), "MPI_Get_elements_x");
+  if (received != bytes) {
+    throw std::logic_error{"world rank " + std::to_string(world_rank_of(rank_)) + " received " +
+                           std::to_string(received) + " B instead of " + std::to_string(bytes) +
+                           " B from world rank " + std::to_string(world_rank_of(peer)) + " (" + what + ")"};
   }
 }
 

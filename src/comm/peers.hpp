@@ -1,6 +1,9 @@
 /// The ranks of a transport's communicator.
 #pragma once
 
+#include <mpi.h>
+
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,11 @@ class Peers {
 
   /// @throws std::logic_error for a message that is empty, to this rank itself or to no rank at all
   void check(const MessageSet& messages) const;
+
+  /// @param status  of a receive
+  /// @param peer    rank that sent it
+  /// @throws std::logic_error unless so many bytes came
+  void check_received(const MPI_Status& status, int peer, std::int64_t bytes, const std::string& what) const;
 
   /// Of a TransportTimeout.
   /// @param what       MessageSet::what

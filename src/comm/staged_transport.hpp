@@ -2,6 +2,7 @@
 /// NCCL does not reach all ranks.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -29,12 +30,19 @@ struct MpiDeviceSupport {
 };
 [[nodiscard]] MpiDeviceSupport probe_device_support(const MpiCommunicator& everyone, MemorySource& device);
 
+/// Large enough that a copy and a message take much longer (80 us at 50 GB/s) than to ask for them and to see
+/// that they are done, and small beside the messages that matter, whose first chunk nothing overlaps.
+inline constexpr std::int64_t staged_chunk_bytes = std::int64_t{4} << 20;
+
 /// Makes the transports of one rank. They share the host that carries their messages: whoever waits for one
-/// moves those of all.
+/// moves those of all. Each ticket has to be finished before its transport goes, except while an exception
+/// unwinds; else the program aborts.
 class StagedTransports {
  public:
-  /// @param compute  of the rank's kernel, on the rank's device
-  StagedTransports(std::shared_ptr<cuda::Stream> compute, DevicePath path);
+  /// @param compute      of the rank's kernel, on the rank's device
+  /// @param chunk_bytes  that travel as one message of MPI on the pinned path; the same on all ranks
+  StagedTransports(std::shared_ptr<cuda::Stream> compute, DevicePath path,
+                   std::int64_t chunk_bytes = staged_chunk_bytes);
   StagedTransports(const StagedTransports&) = delete;
   StagedTransports& operator=(const StagedTransports&) = delete;
   ~StagedTransports();

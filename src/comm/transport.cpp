@@ -60,7 +60,8 @@ void Ticket::wait() {
 void Ticket::finish() {
   if (transport_ == nullptr || !waited_)
     throw std::logic_error{"a ticket was finished twice, or before it was waited for"};
-  std::exchange(transport_, nullptr)->finish(id_);
+  transport_->finish(id_);
+  transport_ = nullptr;
 }
 
 }  // namespace hcp

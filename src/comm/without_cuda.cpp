@@ -17,7 +17,8 @@ MpiDeviceSupport probe_device_support(const MpiCommunicator& /*everyone*/, Memor
   return {.path = DevicePath::pinned, .reason = built_without};
 }
 
-StagedTransports::StagedTransports(std::shared_ptr<cuda::Stream> /*compute*/, DevicePath /*path*/) {
+StagedTransports::StagedTransports(std::shared_ptr<cuda::Stream> /*compute*/, DevicePath /*path*/,
+                                   std::int64_t /*chunk_bytes*/) {
   throw std::runtime_error{built_without};
 }
 StagedTransports::~StagedTransports() = default;
