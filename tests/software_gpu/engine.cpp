@@ -94,10 +94,19 @@ bool Engine::step() {
   return std::ranges::any_of(heads, [this](const Schedule::Head& head) { return try_head(*head.stream); });
 }
 
+bool Engine::step_until(const std::function<bool()>& done) {
+  const Memory::Opened opened{gpu().memory};  // once for all of them
+  bool moved = false;
+  while (!done() && step()) {
+    moved = true;
+  }
+  return moved;
+}
+
 std::string Engine::wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& done) {
   SteadyClock::time_point last = SteadyClock::now();
   while (!done()) {
-    if (step()) {
+    if (step_until(done)) {
       last = SteadyClock::now();
       continue;
     }

@@ -92,6 +92,8 @@ class Engine {
 
   void submitted();
   bool try_head(Stream& stream);
+  /// @return whether an operation was done
+  bool step_until(const std::function<bool()>& done);
   [[nodiscard]] std::string heads() const;
   void reuse_slots();
 

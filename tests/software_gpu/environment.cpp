@@ -1,9 +1,12 @@
 #include <charconv>
 #include <cstdlib>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "tests/software_gpu/gpu.hpp"
 #include "tests/software_gpu/software_gpu.hpp"
 
 namespace hcp::software_gpu {
@@ -14,23 +17,37 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view{} : std::string_view{value};
 }
 
-unsigned seed_from(std::string_view text) {
-  unsigned seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (!text.empty() && (error != std::errc{} || end != text.data() + text.size())) {
-    throw std::invalid_argument{"HCP_SOFTWARE_GPU_SCHEDULE=" + std::string{text} +
-                                ": a whole number is needed, 0 for no schedule"};
+/// 0 or more.
+unsigned number_from(const char* name, unsigned otherwise) {
+  const std::string_view text = variable(name);
+  if (text.empty()) {
+    return otherwise;
   }
-  return seed;
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw std::invalid_argument{std::string{name} + "=" + std::string{text} +
+                                ": a whole number is needed, not below 0"};
+  }
+  return number;
+}
+
+void set_devices_from_environment() {
+  const unsigned installed = number_from("HCP_SOFTWARE_GPU_DEVICES", 1);
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");  // without a device, if it is empty
+  const std::lock_guard lock{gpu().mutex};
+  gpu().devices.set(static_cast<int>(installed),
+                    visible == nullptr ? std::nullopt : std::optional<std::string_view>{visible});
 }
 
 }  // namespace
 
 std::string configure_from_environment() {
+  set_devices_from_environment();
   const std::string_view chosen = variable("HCP_SOFTWARE_GPU_ARCHITECTURE");
   const std::string architecture{chosen.empty() ? "compute_90" : chosen};
   load_built_ptx(architecture);
-  const unsigned seed = seed_from(variable("HCP_SOFTWARE_GPU_SCHEDULE"));
+  const unsigned seed = number_from("HCP_SOFTWARE_GPU_SCHEDULE", 0);
   set_schedule(seed);
   return architecture + (seed == 0 ? "" : ", schedule " + std::to_string(seed));
 }

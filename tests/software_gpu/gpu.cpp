@@ -37,6 +37,17 @@ std::shared_ptr<Stream> Call::stream(cudaStream_t handle) const {
   return *found;
 }
 
+std::shared_ptr<Stream> Call::current_stream(cudaStream_t handle) const {
+  std::shared_ptr<Stream> found = stream(handle);
+  if (found != nullptr && found->device() != current_device()) {
+    static_cast<void>(misuse(cudaErrorInvalidResourceHandle,
+                             "a stream of device " + std::to_string(found->device()) + " while device " +
+                                 std::to_string(current_device()) + " is current"));
+    return nullptr;
+  }
+  return found;
+}
+
 Event* Call::event(cudaEvent_t handle) const {
   Event* found = gpu().events.find(handle);
   if (found == nullptr) {
@@ -57,6 +68,22 @@ cudaError_t Call::wait_for_device(int device) {
     gpu().engine.host_waited_for(clock);
   }
   return waited;
+}
+
+cudaError_t Call::wait_for_all_devices() {
+  for (int device = 0; device < gpu().devices.count(); ++device) {
+    if (const cudaError_t waited = wait_for_device(device); waited != cudaSuccess) {
+      return waited;
+    }
+  }
+  return cudaSuccess;
+}
+
+cudaError_t Call::find_device(int device) const {
+  if (gpu().devices.has(device)) {
+    return cudaSuccess;
+  }
+  return fail(gpu().devices.count() == 0 ? cudaErrorNoDevice : cudaErrorInvalidDevice);
 }
 
 cudaError_t take_last_error() {

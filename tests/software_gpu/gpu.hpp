@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/software_gpu/access_history.hpp"
+#include "tests/software_gpu/devices.hpp"
 #include "tests/software_gpu/engine.hpp"
 #include "tests/software_gpu/handle_table.hpp"
 #include "tests/software_gpu/host_copies.hpp"
@@ -22,6 +23,7 @@
 namespace hcp::software_gpu {
 
 struct Event {
+  int device = 0;
   /// One cudaEventRecord. Streams that wait for it do so also when the event is recorded again or destroyed.
   struct Record {
     Clock clock;  ///< what is done when it passes
@@ -43,6 +45,7 @@ struct Architecture {
 struct Gpu {
   std::mutex mutex;  ///< held by every call
   Architecture architecture;
+  Devices devices;
   Memory memory;
   Kernels kernels;
   std::map<const void*, int> admitted_shared_bytes;  ///< by function
@@ -73,6 +76,8 @@ class Call {
 
   /// nullptr, and a misuse, if the handle is that of no stream that lives, or of the default stream.
   [[nodiscard]] std::shared_ptr<Stream> stream(cudaStream_t handle) const;
+  /// nullptr, and a misuse, also if its device is not the current one.
+  [[nodiscard]] std::shared_ptr<Stream> current_stream(cudaStream_t handle) const;
   /// nullptr, and a misuse, if the handle is that of no event that lives.
   [[nodiscard]] Event* event(cudaEvent_t handle) const;
 
@@ -81,6 +86,10 @@ class Call {
   [[nodiscard]] cudaError_t wait_until(const std::function<bool()>& done);
   /// For all that the streams of a device have been asked for.
   [[nodiscard]] cudaError_t wait_for_device(int device);
+  [[nodiscard]] cudaError_t wait_for_all_devices();
+
+  /// cudaSuccess, or what a process gets that has no such device.
+  [[nodiscard]] cudaError_t find_device(int device) const;
 
  private:
   const char* name_;

@@ -26,14 +26,15 @@ std::string name_of(Place place) {
   return "";
 }
 
-void* Memory::allocate_device(std::size_t bytes) {
-  if (bytes > device_bytes - device_live_bytes_) {
+void* Memory::allocate_device(int device, std::size_t bytes) {
+  OnDevice& owner = devices_[device];
+  if (bytes > device_bytes - owner.live_bytes) {
     return nullptr;
   }
   const Opened opened{*this};
   void* base = device_space_.take(bytes);
-  device_.add_uninitialised(base, bytes, "cudaMalloc of " + std::to_string(bytes) + " bytes");
-  device_live_bytes_ += bytes;
+  owner.memory.add_uninitialised(base, bytes, "cudaMalloc of " + std::to_string(bytes) + " bytes");
+  owner.live_bytes += bytes;
   return base;
 }
 
@@ -57,8 +58,12 @@ std::optional<std::size_t> Memory::remove(const void* base, ptx::DeviceMemory& r
 }
 
 std::optional<std::size_t> Memory::free_device(const void* base) {
-  const std::optional<std::size_t> bytes = remove(base, device_, device_space_);
-  device_live_bytes_ -= bytes.value_or(0);
+  OnDevice* owner = owner_of(base);
+  if (owner == nullptr) {
+    return std::nullopt;
+  }
+  const std::optional<std::size_t> bytes = remove(base, owner->memory, device_space_);
+  owner->live_bytes -= bytes.value_or(0);
   return bytes;
 }
 
@@ -66,14 +71,23 @@ std::optional<std::size_t> Memory::free_pinned(const void* base) {
   return remove(base, pinned_, pinned_space_);
 }
 
-std::span<std::uint8_t> Memory::written(const void* begin, std::size_t bytes) {
-  ptx::DeviceMemory::Region* region = device_.find(address_of(begin), bytes);
-  return std::span{region->written}.subspan(address_of(begin) - region->base, bytes);
+std::optional<int> Memory::device_of(const void* address) {
+  for (auto& [device, owner] : devices_) {
+    if (owner.memory.find(address_of(address), 1) != nullptr) {
+      return device;
+    }
+  }
+  return std::nullopt;
+}
+
+Memory::OnDevice* Memory::owner_of(const void* address) {
+  const std::optional<int> device = device_of(address);
+  return device ? &devices_.at(*device) : nullptr;
 }
 
 Place Memory::place_of(const void* address) {
   const std::uint64_t value = address_of(address);
-  if (device_.find(value, 1) != nullptr) {
+  if (owner_of(address) != nullptr) {
     return Place::device;
   }
   if (pinned_.find(value, 1) != nullptr) {
@@ -86,25 +100,32 @@ Place Memory::place_of(const void* address) {
   return Place::host;
 }
 
-std::optional<std::string> Memory::elsewhere(Place place, const void* begin, std::size_t bytes) {
+std::optional<std::string> Memory::elsewhere(Place place, int device, const void* begin, std::size_t bytes) {
   const Place found = place_of(begin);
   if (found != place) {
     return "is " + name_of(found);
   }
-  ptx::DeviceMemory* owner = place == Place::device ? &device_ : place == Place::pinned ? &pinned_ : nullptr;
+  if (place == Place::device && device_of(begin) != device) {
+    return "is memory of another device";
+  }
+  ptx::DeviceMemory* owner = place == Place::device   ? &devices_.at(device).memory
+                             : place == Place::pinned ? &pinned_
+                                                      : nullptr;
   if (owner != nullptr && owner->find(address_of(begin), bytes) == nullptr) {
     return "runs past the end of '" + owner->find(address_of(begin), 1)->name + "'";
   }
   return std::nullopt;
 }
 
+std::span<std::uint8_t> Memory::written(const void* begin, std::size_t bytes) {
+  ptx::DeviceMemory::Region* region = owner_of(begin)->memory.find(address_of(begin), bytes);
+  return std::span{region->written}.subspan(address_of(begin) - region->base, bytes);
+}
+
 Memory::Piece Memory::piece_at(std::uint64_t address) {
-  for (ptx::DeviceMemory* owner : {&device_, &pinned_}) {
-    if (const auto* region = owner->find(address, 1)) {
-      return {.name = region->name, .offset = address - region->base};
-    }
-  }
-  return {};
+  OnDevice* device = owner_of(reinterpret_cast<const void*>(address));
+  const auto* region = device != nullptr ? device->memory.find(address, 1) : pinned_.find(address, 1);
+  return region == nullptr ? Piece{} : Piece{.name = region->name, .offset = address - region->base};
 }
 
 }  // namespace hcp::software_gpu

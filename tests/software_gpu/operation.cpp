@@ -16,7 +16,7 @@ void access(const Operation& operation, const void* begin, std::size_t bytes, Ac
     return;
   }
   const Place expected = place == Place::freed ? Place::device : place;
-  if (const auto fault = gpu().memory.elsewhere(expected, begin, bytes)) {
+  if (const auto fault = gpu().memory.elsewhere(expected, operation.device, begin, bytes)) {
     report("'" + operation.name + "' touches what " + *fault);
     return;
   }

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "tests/software_gpu/gpu.hpp"
@@ -26,6 +27,7 @@ constexpr ErrorText error_texts[] = {
     {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
     {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
     {cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function"},
+    {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice",
      "no kernel image is available for execution on the device"},
@@ -52,14 +54,14 @@ extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   const Call call{__func__};
-  *count = 1;
-  return call.done();
+  *count = gpu().devices.count();
+  return *count == 0 ? call.fail(cudaErrorNoDevice) : call.done();
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   const Call call{__func__};
-  if (device != 0) {
-    return call.fail(cudaErrorInvalidDevice);
+  if (const cudaError_t found = call.find_device(device); found != cudaSuccess) {
+    return found;
   }
   *properties = {};
   constexpr std::string_view name = "software GPU (no hardware)";
@@ -70,13 +72,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->sharedMemPerBlockOptin = static_cast<std::size_t>(gpu().architecture.max_shared_bytes);
   properties->multiProcessorCount = 1;
   properties->warpSize = 32;
+  properties->pciBusID = gpu().devices.pci_bus(device);
   return call.done();
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   const Call call{__func__};
-  if (device != 0) {
-    return call.fail(cudaErrorInvalidDevice);
+  if (const cudaError_t found = call.find_device(device); found != cudaSuccess) {
+    return found;
   }
   switch (attribute) {
     case cudaDevAttrComputeCapabilityMajor:
@@ -95,12 +98,29 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 
 cudaError_t cudaSetDevice(int device) {
   const Call call{__func__};
-  return device == 0 ? call.done() : call.fail(cudaErrorInvalidDevice);
+  const cudaError_t found = call.find_device(device);
+  if (found == cudaSuccess) {
+    hcp::software_gpu::make_current(device);
+  }
+  return found;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
+  const Call call{__func__};
+  if (const cudaError_t found = call.find_device(device); found != cudaSuccess) {
+    return found;
+  }
+  const std::string id = gpu().devices.pci_bus_id(device);
+  if (bytes <= static_cast<int>(id.size())) {
+    return call.fail(cudaErrorInvalidValue);
+  }
+  std::memcpy(text, id.c_str(), id.size() + 1);
+  return call.done();
 }
 
 cudaError_t cudaDeviceSynchronize() {
   Call call{__func__};
-  return call.wait_for_device(0);
+  return call.wait_for_device(hcp::software_gpu::current_device());
 }
 
 cudaError_t cudaGetLastError() {

@@ -21,12 +21,15 @@ using namespace hcp::software_gpu;  // NOLINT: the runtime's functions are in no
 constexpr std::size_t freely_shared_bytes = 48 << 10;
 
 /// Says of accesses out of bounds what is there.
-void explain(std::vector<hcp::ptx::Finding>& findings) {
+void explain(std::vector<hcp::ptx::Finding>& findings, int device) {
   for (hcp::ptx::Finding& finding : findings) {
     if (finding.kind == hcp::ptx::FindingKind::out_of_bounds && finding.address != 0) {
-      const Place place = gpu().memory.place_of(reinterpret_cast<const void*>(finding.address));
+      const auto* address = reinterpret_cast<const void*>(finding.address);
+      const Place place = gpu().memory.place_of(address);
       if (place == Place::freed || place == Place::pinned) {
         finding.message += ", in " + name_of(place);
+      } else if (place == Place::device && gpu().memory.device_of(address) != device) {
+        finding.message += ", in memory of another device";
       }
     }
   }
@@ -63,8 +66,9 @@ struct KernelLaunch {
   void run(const Operation& operation) const {
     hcp::ptx::RunOptions with_footprint = options;
     with_footprint.footprint = options.footprint || gpu().engine.deferred();
-    hcp::ptx::Report report = hcp::ptx::run(launch(), *loaded.module, gpu().memory.device(), with_footprint);
-    explain(report.findings);
+    hcp::ptx::Report report =
+        hcp::ptx::run(launch(), *loaded.module, gpu().memory.device(operation.device), with_footprint);
+    explain(report.findings, operation.device);
     check_ranges(operation, report.reads, AccessMode::read);
     check_ranges(operation, report.writes, AccessMode::write);
     if (!options.footprint) {
@@ -98,7 +102,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                              size_t dynamic_shared_bytes, cudaStream_t stream_handle) {
   const Call call{__func__};
-  const std::shared_ptr<Stream> stream = call.stream(stream_handle);
+  const std::shared_ptr<Stream> stream = call.current_stream(stream_handle);
   if (stream == nullptr) {
     return cudaErrorInvalidResourceHandle;
   }

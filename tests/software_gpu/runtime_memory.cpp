@@ -31,12 +31,12 @@ std::optional<CopyEnds> ends_of(cudaMemcpyKind kind) {
 }
 
 /// What is wrong with one end of a copy.
-std::optional<std::string> fault_of(const char* end, bool device, const void* begin, std::size_t bytes) {
+std::optional<std::string> fault_of(const char* end, bool on_device, const void* begin, std::size_t bytes) {
   Memory& memory = gpu().memory;
-  const Place place = device                                    ? Place::device
+  const Place place = on_device                                 ? Place::device
                       : memory.place_of(begin) == Place::pinned ? Place::pinned
                                                                 : Place::host;
-  const std::optional<std::string> fault = memory.elsewhere(place, begin, bytes);
+  const std::optional<std::string> fault = memory.elsewhere(place, current_device(), begin, bytes);
   return fault ? std::optional{std::string{end} + " should be " + name_of(place) + " but " + *fault} : fault;
 }
 
@@ -52,11 +52,14 @@ extern "C" {
 
 cudaError_t cudaMalloc(void** data, size_t bytes) {
   const Call call{__func__};
+  if (const cudaError_t found = call.find_device(current_device()); found != cudaSuccess) {
+    return found;
+  }
   if (bytes == 0) {
     *data = nullptr;
     return call.done();
   }
-  void* allocated = gpu().memory.allocate_device(bytes);
+  void* allocated = gpu().memory.allocate_device(current_device(), bytes);
   if (allocated == nullptr) {
     return call.fail(cudaErrorMemoryAllocation);
   }
@@ -64,13 +67,14 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
   return call.done();
 }
 
-/// Waits for all work of the device.
+/// Waits for all work of the memory's device.
 cudaError_t cudaFree(void* data) {
   Call call{__func__};
   if (data == nullptr) {
     return call.done();
   }
-  if (const cudaError_t waited = call.wait_for_device(0); waited != cudaSuccess) {
+  const int device = gpu().memory.device_of(data).value_or(current_device());
+  if (const cudaError_t waited = call.wait_for_device(device); waited != cudaSuccess) {
     return waited;
   }
   if (const auto bytes = gpu().memory.free_device(data)) {
@@ -83,6 +87,9 @@ cudaError_t cudaFree(void* data) {
 
 cudaError_t cudaMallocHost(void** data, size_t bytes) {
   const Call call{__func__};
+  if (const cudaError_t found = call.find_device(current_device()); found != cudaSuccess) {
+    return found;
+  }
   *data = bytes == 0 ? nullptr : gpu().memory.allocate_pinned(bytes);
   return call.done();
 }
@@ -94,7 +101,7 @@ cudaError_t cudaFreeHost(void* data) {
     return call.done();
   }
   const Clock known = gpu().engine.host();
-  if (const cudaError_t waited = call.wait_for_device(0); waited != cudaSuccess) {
+  if (const cudaError_t waited = call.wait_for_all_devices(); waited != cudaSuccess) {
     return waited;
   }
   if (const auto bytes = gpu().memory.free_pinned(data)) {
@@ -109,7 +116,7 @@ cudaError_t cudaFreeHost(void* data) {
 cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream_handle) {
   const Call call{__func__};
-  const std::shared_ptr<Stream> stream = call.stream(stream_handle);
+  const std::shared_ptr<Stream> stream = call.current_stream(stream_handle);
   if (stream == nullptr) {
     return cudaErrorInvalidResourceHandle;
   }

@@ -23,7 +23,10 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   if (flags != cudaStreamNonBlocking) {
     return call.misuse(cudaErrorInvalidValue, "a stream that waits for the default stream");
   }
-  *stream = gpu().streams.add(gpu().engine.add_stream(0));
+  if (const cudaError_t found = call.find_device(current_device()); found != cudaSuccess) {
+    return found;
+  }
+  *stream = gpu().streams.add(gpu().engine.add_stream(current_device()));
   return call.done();
 }
 
@@ -82,7 +85,11 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (flags != cudaEventDefault && flags != cudaEventDisableTiming) {
     return call.misuse(cudaErrorInvalidValue, "flags");
   }
-  *event = gpu().events.add({.timed = flags == cudaEventDefault, .record = nullptr});
+  if (const cudaError_t found = call.find_device(current_device()); found != cudaSuccess) {
+    return found;
+  }
+  *event =
+      gpu().events.add({.device = current_device(), .timed = flags == cudaEventDefault, .record = nullptr});
   return call.done();
 }
 
@@ -98,10 +105,13 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t stream_handle) {
   const Call call{__func__};
-  const std::shared_ptr<Stream> stream = call.stream(stream_handle);
+  const std::shared_ptr<Stream> stream = call.current_stream(stream_handle);
   Event* event = call.event(event_handle);
   if (stream == nullptr || event == nullptr) {
     return cudaErrorInvalidResourceHandle;
+  }
+  if (event->device != stream->device()) {
+    return call.misuse(cudaErrorInvalidResourceHandle, "an event of another device");
   }
   const auto record = std::make_shared<Event::Record>();
   event->record = record;

@@ -106,8 +106,10 @@ std::vector<std::string> take_misuses() {
 std::vector<std::string> live_objects() {
   const std::lock_guard lock{gpu().mutex};
   std::vector<std::string> objects;
-  for (const auto& [base, region] : gpu().memory.device().regions()) {
-    objects.push_back(region.name);
+  for (int device = 0; device < gpu().devices.count(); ++device) {
+    for (const auto& [base, region] : gpu().memory.device(device).regions()) {
+      objects.push_back(region.name);
+    }
   }
   for (const auto& [base, region] : gpu().memory.pinned().regions()) {
     objects.push_back(region.name);

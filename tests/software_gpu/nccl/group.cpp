@@ -26,6 +26,10 @@ std::optional<std::string> fault_of(const Request& request) {
   if (communicator.finalized) {
     return communicator.name + " was finalized";
   }
+  if (communicator.device != current_device()) {
+    return communicator.name + " is of device " + std::to_string(communicator.device) +
+           ", the current one is " + std::to_string(current_device());
+  }
   if (bytes_of(request.type) == 0) {
     return "no type of data";
   }
@@ -45,7 +49,8 @@ std::optional<std::string> fault_of(const Request& request) {
   }
   for (const std::span<const std::byte> buffer :
        {source_of(request), std::span<const std::byte>{target_of(request)}}) {
-    if (const auto fault = gpu().memory.elsewhere(Place::device, buffer.data(), buffer.size());
+    if (const auto fault =
+            gpu().memory.elsewhere(Place::device, communicator.device, buffer.data(), buffer.size());
         fault && !buffer.empty()) {
       return "a buffer should be " + name_of(Place::device) + " but " + *fault;
     }

@@ -16,9 +16,9 @@ int world_rank(const Communicator& communicator, int rank) {
 }
 
 /// Whether all of it is memory of the device that lives; if not, that is a finding already.
-bool can_be_touched(const Messages& messages) {
-  const auto lives = [](const auto& bytes) {
-    return !gpu().memory.elsewhere(Place::device, bytes.data(), bytes.size());
+bool can_be_touched(const Messages& messages, int device) {
+  const auto lives = [device](const auto& bytes) {
+    return !gpu().memory.elsewhere(Place::device, device, bytes.data(), bytes.size());
   };
   return std::ranges::all_of(messages.reads, lives) && std::ranges::all_of(messages.writes, lives);
 }
@@ -56,7 +56,7 @@ class LaunchOperation {
       for (const auto& bytes : messages.reads) {
         access(operation, bytes.data(), bytes.size(), AccessMode::read);
       }
-      const bool usable = can_be_touched(messages);
+      const bool usable = can_be_touched(messages, communicator_->device);
       if (usable && messages.begin) {
         messages.begin();
       }
@@ -71,7 +71,7 @@ class LaunchOperation {
     for (const Messages& messages : messages_) {
       for (const auto& bytes : messages.writes) {
         access(operation, bytes.data(), bytes.size(), AccessMode::write);
-        if (can_be_touched(messages)) {
+        if (can_be_touched(messages, communicator_->device)) {
           poison(bytes.data(), bytes.size());
         }
       }
@@ -85,7 +85,7 @@ class LaunchOperation {
       for (std::size_t i = 0; i < messages.receives.size(); ++i) {
         arrived.push_back(exchange_.arrived(receive++));
       }
-      if (messages.finish && can_be_touched(messages)) {
+      if (messages.finish && can_be_touched(messages, communicator_->device)) {
         messages.finish(arrived);
         for (const auto& bytes : messages.writes) {
           set_written(bytes.data(), bytes.size());

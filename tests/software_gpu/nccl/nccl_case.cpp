@@ -13,6 +13,7 @@ NcclCase::NcclCase() {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
   set_schedule(GetParam());
+  EXPECT_EQ(cudaSetDevice(rank_), cudaSuccess);
   for (cudaStream_t* stream : {&compute_, &network_}) {
     EXPECT_EQ(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), cudaSuccess);
   }
@@ -82,12 +83,16 @@ std::vector<float> NcclCase::download(const float* values, std::size_t count) {
   return target;
 }
 
-void NcclCase::order(cudaStream_t before, cudaStream_t after) {
+cudaEvent_t NcclCase::mark(cudaStream_t stream) {
   cudaEvent_t event = nullptr;
   EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
-  EXPECT_EQ(cudaEventRecord(event, before), cudaSuccess);
-  EXPECT_EQ(cudaStreamWaitEvent(after, event, 0), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(event, stream), cudaSuccess);
   events_.push_back(event);
+  return event;
+}
+
+void NcclCase::order(cudaStream_t before, cudaStream_t after) {
+  EXPECT_EQ(cudaStreamWaitEvent(after, mark(before), 0), cudaSuccess);
 }
 
 std::vector<float> values_of(int rank, int block, std::size_t count) {

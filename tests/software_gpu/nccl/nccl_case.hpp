@@ -13,8 +13,8 @@
 
 namespace hcp::software_gpu {
 
-/// All ranks, each with two streams, under the schedule that is the parameter. Everything is destroyed at the
-/// end, when the order of all launches is looked at.
+/// All ranks, each with a device of its own and two streams, under the schedule that is the parameter.
+/// Everything is destroyed at the end, when the order of all launches is looked at.
 class NcclCase : public testing::TestWithParam<unsigned> {
  protected:
   NcclCase();
@@ -32,6 +32,8 @@ class NcclCase : public testing::TestWithParam<unsigned> {
   /// By the compute stream; the host waits.
   [[nodiscard]] std::vector<float> download(const float* values, std::size_t count);
 
+  /// An event that passes when all is done that the stream was asked for so far. Destroyed at the end.
+  cudaEvent_t mark(cudaStream_t stream);
   /// What `after` is asked for from now on begins after what `before` was asked for.
   void order(cudaStream_t before, cudaStream_t after);
 

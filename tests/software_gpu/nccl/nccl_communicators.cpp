@@ -40,16 +40,15 @@ std::string fault_of(const ncclConfig_t& config) {
 
 /// This rank and the calling thread's device.
 Member member_of(int rank, int size) {
-  Member member{.rank = rank, .size = size};
+  Member member{.rank = rank, .size = size, .device = current_device()};
   PMPI_Comm_rank(nccl_world(), &member.world_rank);
   gethostname(member.host.data(), member.host.size() - 1);
-  std::snprintf(member.bus_id.data(), member.bus_id.size(), "%d", member.world_rank);
+  gpu().devices.pci_bus_id(member.device).copy(member.bus_id.data(), member.bus_id.size() - 1);
   return member;
 }
 
 ncclResult_t make_communicator(const char* name, ncclComm_t* handle, int size, const ncclUniqueId& id,
                                int rank, const std::string& chosen) {
-  const Member myself = member_of(rank, size);  // calls the runtime, before this call takes the GPU's lock
   NcclCall call{name};
   *handle = nullptr;
   if (group().open()) {
@@ -58,6 +57,7 @@ ncclResult_t make_communicator(const char* name, ncclComm_t* handle, int size, c
   if (size < 1 || rank < 0 || rank >= size) {
     return call.misuse(ncclInvalidArgument, "rank " + std::to_string(rank) + " of " + std::to_string(size));
   }
+  const Member myself = member_of(rank, size);
   Meeting meeting = meet(call.lock(), id, myself);
   const std::string text =
       (chosen.empty() ? "communicator " + std::to_string(meeting.communicator) : "'" + chosen + "'");

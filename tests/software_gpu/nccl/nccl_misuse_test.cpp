@@ -48,6 +48,16 @@ TEST_P(NcclMisuse, OfStreams) {
   expect_refused(ncclAllGather(values_, received, count, ncclFloat32, everyone_, compute_), "another stream");
 }
 
+TEST_P(NcclMisuse, OfDevices) {
+  ASSERT_EQ(cudaSetDevice(next()), cudaSuccess);
+  expect_refused(ncclSend(values_, count, ncclFloat32, next(), everyone_, network_), "the current one is");
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(rank_), cudaSuccess);
+  expect_refused(ncclSend(values_, count, ncclFloat32, next(), everyone_, stream), "the stream of");
+  ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 TEST_P(NcclMisuse, OfBuffers) {
   std::array<float, count> host{};
   expect_refused(ncclSend(host.data(), count, ncclFloat32, next(), everyone_, network_),

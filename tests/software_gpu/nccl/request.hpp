@@ -16,7 +16,7 @@ namespace hcp::software_gpu {
 
 /// One call of ncclSend, ncclRecv or a collective.
 struct Request {
-  std::shared_ptr<Communicator> communicator;
+  std::shared_ptr<Communicator> communicator{};
   cudaStream_t stream = nullptr;
   Function function = Function::point_to_point;
   const std::byte* source = nullptr;  ///< nullptr for ncclRecv
