@@ -131,6 +131,7 @@ void PlanBuilder::visit_gathered(int level, const OpenGather& open, const BlockV
   wait(post(std::move(back)));
   for (int rank = 0; rank < size; ++rank) {
     const BlockView& contribution = arriving.at(static_cast<std::size_t>(rank));
+    // Whatever the transport: a reduce-scatter of a library would sum in an order of its own.
     move(Move::Kind::add, contribution, *gradient,
          rank == own_rank ? taken_by(level, attention_rank_, attention_rank_) : contribution.positions());
   }

@@ -12,7 +12,7 @@ int PlanBuilder::post(Transfer transfer, std::vector<Move> after_wait) {
   if (transfer.sends.empty() && transfer.receives.empty()) {
     return -1;
   }
-  if (geometry_.message_form != MessageForm::scattered) {
+  if (geometry_.message_form != MessageForm::scattered && transfer.collective == Collective::none) {
     for (const Move& move : pack(transfer.sends, Direction::sent)) {
       emit(move);
     }

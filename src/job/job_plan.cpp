@@ -67,7 +67,39 @@ SequencePartition partition_of_other_keys(const JobConfig& config, const Problem
           {.stripe_size = config.stripe_size.value_or(default_stripe_size)}};
 }
 
+/// How many gathers of KV a pass of CP rank 0 has, and how many of them are collectives.
+struct Gathers {
+  std::ptrdiff_t all = 0;
+  std::ptrdiff_t collective = 0;
+};
+Gathers gathers_of(const LayerGeometry& geometry) {
+  const ExchangePlan plan = make_exchange_plan(geometry, 0);
+  const std::vector<Transfer>& transfers = plan.forward.transfers;
+  const auto is_gather = [&](const Transfer& transfer) {
+    const int level = plan.communicators.at(static_cast<std::size_t>(transfer.communicator)).front();
+    return geometry.levels.at(static_cast<std::size_t>(level)).algorithm == Algorithm::all_gather;
+  };
+  return {std::ranges::count_if(transfers, is_gather),
+          std::ranges::count(transfers, Collective::all_gather, &Transfer::collective)};
+}
+
 }  // namespace
+
+MessageForm message_form_of(const JobConfig& config) {
+  switch (config.transport) {
+    case TransportChoice::mpi:
+      return MessageForm::scattered;
+    case TransportChoice::nccl:
+      return MessageForm::collectives;
+    case TransportChoice::staged:
+      return MessageForm::contiguous;
+    case TransportChoice::automatic:
+      break;
+  }
+  const bool on_devices =
+      config.backend == BackendChoice::cuda || config.attention_kernel == KernelChoice::cuda;
+  return on_devices ? MessageForm::collectives : MessageForm::scattered;
+}
 
 JobPlan::JobPlan(const JobConfig& config, const ProblemShape& shape, const NodeLayout& layout,
                  const GridSizes& sizes)
@@ -103,7 +135,8 @@ JobPlan::JobPlan(const JobConfig& config, const ProblemShape& shape, const NodeL
                            .dim_qk = shape_.kv_channels,
                            .dim_v = shape_.v_channels,
                            .storage = config.dtype,
-                           .gradient_wire = config.grad_comm_dtype});
+                           .gradient_wire = config.grad_comm_dtype,
+                           .message_form = message_form_of(config)});
   }
   for (const PositionSet& shard : shards_) {
     area_ += mask_.area(shard);
@@ -156,7 +189,32 @@ std::vector<std::string> JobPlan::notes() const {
       notes.push_back(std::move(warning));
     }
   }
+  if (grid_.sizes().cp > 1) {
+    notes.push_back(note_on_messages());
+  }
   return notes;
+}
+
+std::string JobPlan::note_on_messages() const {
+  const MessageForm form = geometries_.front().message_form;
+  std::string note = form == MessageForm::scattered
+                         ? "messages: rows from where they lie in memory"
+                         : "messages: each tensor in one piece, packed where its rows lie apart";
+  if (form != MessageForm::collectives) {
+    return note;
+  }
+  Gathers gathers;
+  for (const LayerGeometry& geometry : geometries_) {
+    const Gathers more = gathers_of(geometry);
+    gathers.all += more.all;
+    gathers.collective += more.collective;
+  }
+  if (gathers.all > 0) {
+    note += "; collectives: " + std::to_string(gathers.collective) + " of " + std::to_string(gathers.all) +
+            " gathers of K and V (CP rank 0, a pass of each scheme); gradients are messages, summed in rank "
+            "order";
+  }
+  return note;
 }
 
 }  // namespace hcp

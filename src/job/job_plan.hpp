@@ -15,6 +15,10 @@
 
 namespace hcp {
 
+/// What the transport of a run needs of its messages: as far as is resolved, else by what the options say.
+/// Tensors lie on devices where CUDA is asked for, and NCCL moves them unless they are staged.
+[[nodiscard]] MessageForm message_form_of(const JobConfig& config);
+
 class JobPlan {
  public:
   /// @throws std::invalid_argument if a scheme does not fit the ranks, the nodes or the heads, or the mask
@@ -54,10 +58,12 @@ class JobPlan {
   [[nodiscard]] int grid_rank_of(GridCoordinates coordinates, int cp_rank) const;
   [[nodiscard]] bool across_nodes(int grid_rank_a, int grid_rank_b) const;
   /// What the header says of the schemes: expanded names, sizes and where they come from, levels that vanish,
-  /// nodes that level 0 does not fit.
+  /// nodes that level 0 does not fit; and of their messages: which form and which collectives are planned.
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
+  [[nodiscard]] std::string note_on_messages() const;
+
   ProblemShape shape_;
   const NodeLayout& layout_;
   RankGrid grid_;

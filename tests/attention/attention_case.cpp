@@ -88,6 +88,7 @@ std::string Setting::describe() const {
   if (delay_seed) {
     text << ", delays by seed " << *delay_seed;
   }
+  text << ", " << name_of(message_form) << " messages";
   return text.str();
 }
 
@@ -129,7 +130,8 @@ LocalResult run_rank(const Problem& problem, const Setting& setting, const Answe
                                .dim_qk = problem.dim_qk,
                                .dim_v = problem.dim_v,
                                .storage = problem.type,
-                               .gradient_wire = setting.gradient_wire};
+                               .gradient_wire = setting.gradient_wire,
+                               .message_form = setting.message_form};
 
   LocalResult result{.plan = make_exchange_plan(geometry, rank),
                      .shard = geometry.shards[static_cast<std::size_t>(rank)],

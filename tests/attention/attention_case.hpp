@@ -69,6 +69,7 @@ struct Setting {
   DataType gradient_wire = DataType::fp32;
   int threads = 1;
   std::optional<std::uint64_t> delay_seed;  ///< random delays on every transfer
+  MessageForm message_form = MessageForm::scattered;
 
   [[nodiscard]] std::string describe() const;
 };

@@ -2,11 +2,13 @@
 /// the plan.
 ///
 /// A sample: every kind of mask meets every scheme under every partition, each time with other documents, and
-/// one head shape. HCP_TEST_EXHAUSTIVE=1 runs every partition, head shape and gradient type with all
-/// documents, every length from 1 to 300 and many more random masks.
+/// one head shape; half of the cases pack their messages as devices want them. HCP_TEST_EXHAUSTIVE=1 runs
+/// every partition, head shape and gradient type with all documents, every length from 1 to 300 and many more
+/// random masks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -61,8 +63,11 @@ Problem problem_of(const test::MaskDefinition& mask, const HeadShape& shape, Dat
 
 class AttentionMatrix : public testing::Test {
  protected:
-  /// One case.
-  void check(const Problem& problem, const Setting& setting, const Answer& answer) {
+  /// One case, in a form of messages drawn for it: half of them in that of hosts.
+  void check(const Problem& problem, Setting setting, const Answer& answer) {
+    constexpr std::array forms{MessageForm::scattered, MessageForm::scattered, MessageForm::contiguous,
+                               MessageForm::collectives};
+    setting.message_form = forms[form_() % forms.size()];
     worst_ = std::max(worst_, check_case(problem, setting, answer, comm_).worst);
     ++cases_;
   }
@@ -107,6 +112,7 @@ class AttentionMatrix : public testing::Test {
   MpiCommunicator comm_ = MpiCommunicator::duplicate(MPI_COMM_WORLD);
   const std::vector<std::vector<Level>> schemes_ = schemes_on(comm_.size());
   std::mt19937 random_{4};  // the same on every rank
+  std::mt19937 form_{5};    // so that the cases are the same whatever their forms
   int cases_ = 0;
   double worst_ = 0.0;
 };

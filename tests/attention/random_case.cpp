@@ -87,6 +87,7 @@ Setting random_setting(RandomPlans& random, int ranks, const Problem& problem) {
   if (random.below(4) == 0) {
     setting.delay_seed = random.below(1 << 30);
   }
+  setting.message_form = random.one_of(std::vector(all_message_forms.begin(), all_message_forms.end()));
   return setting;
 }
 

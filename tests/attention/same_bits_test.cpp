@@ -2,6 +2,7 @@
 /// their buffers again; the schemes of three levels are those on 8 ranks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "tests/attention/attention_case.hpp"
@@ -27,8 +28,15 @@ class SameBits : public testing::Test {
                          .dropout = {.probability = 0.1, .seed = 5, .query_offsets = {}, .key_offsets = {}}};
   const Answer answer_ = solve(problem_, comm_);
 
-  [[nodiscard]] Bits bits_of(const Setting& setting) const {
-    LocalResult result = run_case(problem_, setting, answer_, comm_);
+  [[nodiscard]] Bits bits_of(const Setting& setting) const { return bits_of(problem_, answer_, setting); }
+  /// @param collectives  goes up by those of forward
+  [[nodiscard]] Bits bits_of(const Problem& problem, const Answer& answer, const Setting& setting,
+                             std::int64_t* collectives = nullptr) const {
+    LocalResult result = run_case(problem, setting, answer, comm_);
+    if (collectives != nullptr) {
+      *collectives +=
+          std::ranges::count(result.plan.forward.transfers, Collective::all_gather, &Transfer::collective);
+    }
     return {std::move(result.tensors), std::move(result.dsinks), std::move(result.max_logits)};
   }
 };
@@ -54,6 +62,29 @@ TEST_F(SameBits, WhateverTheDelays) {
       ASSERT_EQ(prompt, bits_of(setting)) << "seed " << seed;
     }
   }
+}
+
+TEST_F(SameBits, WhateverTheFormOfMessages) {
+  // Where every rank takes equal blocks whole, all-gathers are collectives.
+  const Problem even{
+      .mask = {.kind = test::MaskKind::no_mask, .doc_lengths = {96, 48}}, .heads_q = 8, .heads_kv = 2};
+  const Answer even_answer = random_input(even);
+  std::int64_t collectives = 0;
+  for (const auto& levels : schemes_on(comm_.size())) {
+    for (const Partition partition : {Partition::zigzag, Partition::striped}) {
+      Setting setting{.levels = levels, .partition = partition, .delay_seed = {}};
+      SCOPED_TRACE(setting.describe());
+      const Bits uneven_bits = bits_of(setting);
+      const Bits even_bits = bits_of(even, even_answer, setting);
+      for (const MessageForm form : {MessageForm::contiguous, MessageForm::collectives}) {
+        setting.message_form = form;
+        setting.delay_seed = 3;
+        EXPECT_EQ(uneven_bits, bits_of(setting)) << name_of(form);
+        EXPECT_EQ(even_bits, bits_of(even, even_answer, setting, &collectives)) << name_of(form);
+      }
+    }
+  }
+  EXPECT_GT(collectives, 0);
 }
 
 TEST_F(SameBits, JoinedHeadSwapsAreOneHeadSwap) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -104,6 +106,37 @@ TEST_F(MpiTransportTest, DelaysChangeNothing) {
     exchange_with_all(*transport);
     if (transport->size() > 1) exchange_with_neighbours(*transport, 100'000, 3);
   }
+}
+
+TEST_F(MpiTransportTest, AllGatherHasTheOwnPartInItsPlace) {
+  constexpr std::array<std::size_t, 2> part_bytes{40'000, 3};
+  if (world.size() == 1) return;
+  const auto transport =
+      make_delayed_transport(make_mpi_transport(world, watchdog_s), 1, std::chrono::milliseconds{1});
+  const auto sent_by = [&](int rank, std::size_t p) {
+    return pattern({.from = rank, .to = static_cast<int>(p)}, part_bytes[p]);
+  };
+  std::array<std::vector<std::byte>, 2> own;
+  std::array<std::vector<std::byte>, 2> gathered;
+  std::array<std::vector<std::byte>, 2> expected;
+  for (std::size_t p = 0; p < own.size(); ++p) {
+    own[p] = sent_by(world.rank(), p);
+    gathered[p].resize(static_cast<std::size_t>(world.size()) * part_bytes[p]);
+    for (int rank = 0; rank < world.size(); ++rank)
+      std::ranges::copy(sent_by(rank, p), std::back_inserter(expected[p]));
+  }
+  MessageSet messages{
+      .sends = {}, .receives = {}, .collective = Collective::all_gather, .what = "all-gather"};
+  for (int peer = 0; peer < world.size(); ++peer) {
+    if (peer == world.rank()) continue;
+    messages.sends.push_back({.peer = peer, .tag = 0, .parts = {own[0], own[1]}});
+    const auto place = [&](std::size_t p) {
+      return std::span{gathered[p]}.subspan(static_cast<std::size_t>(peer) * part_bytes[p], part_bytes[p]);
+    };
+    messages.receives.push_back({.peer = peer, .tag = 0, .parts = {place(0), place(1)}});
+  }
+  transport->post(messages).wait();
+  EXPECT_EQ(gathered, expected);
 }
 
 TEST_F(MpiTransportTest, MessagesWithOneTagKeepTheirOrder) {

@@ -51,8 +51,9 @@ TEST(PlanChecker, RandomPlansHaveNoFaults) {
     if (Scheme{levels}.a2a_size() > heads.q) {
       continue;
     }
+    const HeadDims dims = round % 2 == 0 ? few_channels : HeadDims{1, 1};  // K and V of one shape, too
     for (const MessageForm form : all_message_forms) {
-      const PlannedGroup group{levels, mask, heads, partition, storage, wire, few_channels, form};
+      const PlannedGroup group{levels, mask, heads, partition, storage, wire, dims, form};
       SCOPED_TRACE(group.describe());
       expect_no_faults(group);
     }

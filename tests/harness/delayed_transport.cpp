@@ -66,6 +66,10 @@ class DelayedTransport : public Transport {
     for (const Message& message : messages.receives) {
       for (const std::span<std::byte> part : message.parts) std::ranges::fill(part, std::byte{0xFF});
     }
+    if (messages.collective == Collective::all_gather) {
+      for (const std::span<std::byte> part : own_room(messages, rank()))
+        std::ranges::fill(part, std::byte{0xFF});
+    }
     const int id = next_id_++;
     held_back_.emplace_back(id, messages);
     sent_.emplace(id, messages);
