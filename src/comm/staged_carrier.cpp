@@ -84,8 +84,7 @@ void StagedCarrier::advance() {
 }
 
 void StagedCarrier::advance(OpenSet& set) const {
-  if (!set.begun_s && set.lanes->begun.has_passed()) set.begun_s = now_s();
-  if (path_ == DevicePath::direct && !set.begun_s) return;  // MPI knows nothing of streams
+  if (path_ == DevicePath::direct && !has_begun(set)) return;  // MPI knows nothing of streams
   for (Messages* messages : {&set.receives, &set.sends}) {
     for (const std::unique_ptr<StagedMessage>& message : *messages) message->advance();
     std::erase_if(*messages, [](const auto& message) { return message->is_finished(); });
@@ -101,8 +100,14 @@ void StagedCarrier::carry(OpenSet& set, bool (StagedMessage::*reached)() const) 
   for (;;) {
     advance();
     if (all(set.receives) && all(set.sends)) return;
-    if (polling.pause() > timeout_s && set.begun_s && now_s() - *set.begun_s > timeout_s) throw_timeout(set);
+    const double waited_s = polling.pause();
+    if (has_begun(set) && waited_s > timeout_s && now_s() - *set.begun_s > timeout_s) throw_timeout(set);
   }
+}
+
+bool StagedCarrier::has_begun(OpenSet& set) {
+  if (!set.begun_s && set.lanes->begun.has_passed()) set.begun_s = now_s();
+  return set.begun_s.has_value();
 }
 
 void StagedCarrier::throw_timeout(const OpenSet& set) const {

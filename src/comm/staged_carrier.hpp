@@ -61,7 +61,7 @@ class StagedCarrier {
     std::unique_ptr<Lanes> lanes;
     Messages receives;
     Messages sends;
-    std::optional<double> begun_s;  ///< when the host saw it
+    std::optional<double> begun_s;  ///< when the host saw that the compute stream had come to it
     bool waited = false;
   };
 
@@ -75,6 +75,8 @@ class StagedCarrier {
   /// Carries all sets until each message of this one has reached what is asked for.
   /// @throws TransportTimeout
   void carry(OpenSet& set, bool (StagedMessage::*reached)() const);
+  /// Whether the compute stream has come to the set.
+  static bool has_begun(OpenSet& set);
   void throw_timeout(const OpenSet& set) const;
 
   std::shared_ptr<cuda::Stream> compute_;
