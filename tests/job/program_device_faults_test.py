@@ -8,12 +8,13 @@ from program_faults_test import StoppingJob
 
 
 class StoppedRank(StoppingJob):
+    timeout = 10  # s; on a busy machine a kernel in software takes some
     problem = ("--seq-length 32 --num-attention-heads 2 --kv-channels 8 --simulate-ranks-per-node 2 "
                "--cp-comm-type p2p+a2a --backend cuda").split()
 
     def setUp(self):
         super().setUp()
-        self.environment = {"HCP_SOFTWARE_GPU_DEVICES": "4"}
+        self.environment = {"HCP_SOFTWARE_GPU_DEVICES": "4", "HCP_SOFTWARE_GPU_SCHEDULE": "3"}
 
     def test_staged(self):
         self.require_named_peer(1, "--transport", "staged")
