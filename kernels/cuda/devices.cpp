@@ -13,9 +13,26 @@
 namespace hcp {
 namespace {
 
+/// 13020 -> "13.2".
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+/// The runtime has the same words for no driver at all and for one that is too old.
+std::string text_of(cudaError_t error) {
+  int driver = 0;
+  if (error != cudaErrorInsufficientDriver || cudaDriverGetVersion(&driver) != cudaSuccess) {
+    return cudaGetErrorString(error);
+  }
+  return driver == 0 ? "there is no CUDA driver here"
+                     : "the driver is for CUDA " + version_text(driver) + ", this hcp for CUDA " +
+                           version_text(CUDART_VERSION);
+}
+
 DeviceSearch none(cudaError_t reason) {
+  DeviceSearch nothing{.names = {}, .indices = {}, .pci_bus_ids = {}, .reason = text_of(reason)};
   static_cast<void>(cudaGetLastError());  // no later call is blamed for it
-  return {.names = {}, .indices = {}, .pci_bus_ids = {}, .reason = cudaGetErrorString(reason)};
+  return nothing;
 }
 
 /// What the kernels miss on a device; empty if nothing.

@@ -25,9 +25,13 @@ const std::vector<std::vector<Level>>& schemes_with(int ranks) {
 std::array<double, 5> largest_errors(const Problem& problem, const Answer& answer, int ranks, DataType wire) {
   std::array<double, 5> largest{};
   for (const std::vector<Level>& levels : schemes_with(ranks)) {
-    const auto errors = whole_errors(
-        problem, answer,
-        run_case_on_threads(problem, {.levels = levels, .gradient_wire = wire, .delay_seed = {}}, answer));
+    const auto errors = whole_errors(problem, answer,
+                                     run_case_on_threads(problem,
+                                                         {.levels = levels,
+                                                          .gradient_wire = wire,
+                                                          .delay_seed = {},
+                                                          .message_form = MessageForm::collectives},
+                                                         answer));
     for (std::size_t t = 0; t < errors.size(); ++t) {
       largest[t] = std::max(largest[t], errors[t]);
     }

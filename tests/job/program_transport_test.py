@@ -16,8 +16,8 @@ import h5py
 
 PROBLEM = ("--seq-length 45 --doc-lengths 29,16 --num-attention-heads 4 --num-query-groups 2 --kv-channels 16 "
            "--attention-mask-type causal --backend cuda --warmup 0 --iterations 1 --verify full").split()
-SCHEMES = [(2, "p2p"), (3, "p2p"), (2, "all_gather"), (3, "all_gather"), (2, "a2a"), (3, "a2a"), (4, "p2p+a2a"),
-           (4, "a2a+p2p"), (4, "p2p+p2p"), (4, "all_gather+a2a"), (4, "p2p+all_gather")]
+SCHEMES = [(3, "p2p"), (2, "all_gather"), (3, "a2a"), (4, "p2p+a2a"), (4, "a2a+p2p"), (4, "p2p+p2p"),
+           (4, "all_gather+a2a"), (4, "p2p+all_gather")]  # tests/attention has them all
 DEVICE = r"software GPU \(no hardware\) 0000:[0-9a-f]{2}:00\.0"
 
 
@@ -41,7 +41,7 @@ class TransportCase(program_case.ProgramCase):
         self.passes(ranks, "--trace", "run.h5", *options)
         with h5py.File(self.trace) as trace:
             texts = [text.decode() for text in trace["ranks"]["device"]]
-            attributes = {name: str(value) for name, value in trace.attrs.items()}
+            attributes = {name: value.decode() for name, value in trace.attrs.items() if isinstance(value, bytes)}
         self.trace.unlink()
         for text in texts:
             self.assertRegex(text, f"^{DEVICE}$")
@@ -58,7 +58,7 @@ class TransportCase(program_case.ProgramCase):
         for options in (["--dtype", "bf16", "--window-size", "7,0"],
                         ["--dtype", "fp16", "--cp-comm-type", "a2a+p2p", "--num-layers", 2],
                         ["--dtype", "bf16", "--grad-comm-dtype", "bf16", "--cp-comm-type", "p2p+p2p"],
-                        ["--cp-partition", "contiguous", "--doc-lengths", "3,42", "--cp-comm-type", "p2p"],
+                        ["--cp-partition", "contiguous", "--cp-comm-type", "all_gather"],
                         ["--softmax-type", "learnable", "--attention-dropout", "0.2", "--cp-comm-type", "a2a"]):
             with self.subTest(transport=transport, options=options):
                 self.passes(4, "--transport", transport, "--simulate-ranks-per-node", 2, *options)

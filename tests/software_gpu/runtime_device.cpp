@@ -128,6 +128,12 @@ cudaError_t cudaDeviceSynchronize() {
   return call.wait_for_device(hcp::software_gpu::current_device());
 }
 
+cudaError_t cudaDriverGetVersion(int* version) {
+  const Call call{__func__};
+  *version = CUDART_VERSION;
+  return call.done();
+}
+
 cudaError_t cudaGetLastError() {
   return hcp::software_gpu::take_last_error();
 }
