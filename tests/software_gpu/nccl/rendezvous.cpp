@@ -115,7 +115,9 @@ Meeting receive_answer(std::unique_lock<std::mutex>& lock, int maker, std::int64
   send_one(maker, message_tag(number, MessageKind::member), myself);
   Answer answer;
   const int tag = message_tag(number, MessageKind::answer);
-  const std::string stuck = gpu().engine.wait(lock, [&] { return receive_one(maker, tag, answer); });
+  bool answered = false;
+  const std::string stuck =
+      gpu().engine.wait(lock, [&] { return answered = answered || receive_one(maker, tag, answer); });
   Meeting meeting{.communicator = number};
   if (!stuck.empty()) {
     meeting.result = ncclRemoteError;
