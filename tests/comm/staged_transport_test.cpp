@@ -49,32 +49,7 @@ TEST_F(StagedTransportTest, ChunksOfAProgram) {
 }
 
 TEST_F(StagedTransportTest, MessagesWithOneTagKeepTheirOrderThoughWaitedForBackwards) {
-  const auto transport = make_transport(world);
-  const int peer = transport->rank() ^ 1;
-  if (peer >= transport->size()) return;
-  // Many chunks, then messages that could overtake them.
-  std::vector<DeviceBytes> outgoing;
-  std::vector<DeviceBytes> arriving;
-  for (const std::size_t bytes :
-       {std::size_t{100'000}, std::size_t{1}, std::size_t{50'000}, std::size_t{3}}) {
-    const int number = static_cast<int>(outgoing.size());
-    outgoing.emplace_back(*device.memory,
-                          pattern({.from = transport->rank(), .to = peer, .tag = number}, bytes));
-    arriving.emplace_back(*device.memory, bytes);
-  }
-  std::vector<Ticket> tickets;
-  for (std::size_t i = 0; i < outgoing.size(); ++i) {
-    tickets.push_back(transport->post({.sends = {{.peer = peer, .tag = 9, .parts = {outgoing[i].span()}}},
-                                       .receives = {{.peer = peer, .tag = 9, .parts = {arriving[i].span()}}},
-                                       .what = "in order"}));
-  }
-  for (std::size_t i = tickets.size(); i-- > 0;) tickets[i].wait();
-  for (Ticket& ticket : tickets) ticket.finish();
-  for (std::size_t i = 0; i < arriving.size(); ++i) {
-    const int number = static_cast<int>(i);
-    EXPECT_EQ(arriving[i].values(),
-              pattern({.from = peer, .to = transport->rank(), .tag = number}, arriving[i].span().size()));
-  }
+  exchange_under_one_tag(*make_transport(world));
 }
 
 TEST_F(StagedTransportTest, OneWaitMovesTheSetsOfAllTransports) {
@@ -110,37 +85,10 @@ TEST_F(StagedTransportTest, OneWaitMovesTheSetsOfAllTransports) {
   }
 }
 
-/// A ring whose buffers change hands without the host: made by kernels before each post, used by kernels
-/// right after each wait.
 TEST_F(StagedTransportTest, BuffersPassBetweenKernelsAndMessagesInTheOrderOfTheStream) {
   const auto transport = make_transport(world);
-  const int size = transport->size();
-  if (size == 1) return;
-  const int next = (transport->rank() + 1) % size;
-  const int previous = (transport->rank() + size - 1) % size;
   for (const std::size_t floats : {std::size_t{1}, std::size_t{1000}, std::size_t{7000}}) {
-    const std::size_t bytes = floats * sizeof(float);
-    const std::vector<std::byte> own = pattern({.from = transport->rank(), .to = 0}, bytes);
-    const DeviceBytes source{*device.memory, own};
-    const DeviceBytes outgoing{*device.memory, bytes};
-    const DeviceBytes arriving{*device.memory, bytes};
-    const DeviceBytes result{*device.memory, bytes};
-    std::vector<Ticket> tickets;
-    copy(source, result);
-    for (int step = 0; step < size; ++step) {
-      fill(arriving, 3.0F);
-      copy(result, outgoing);
-      tickets.push_back(
-          transport->post({.sends = {{.peer = next, .tag = 0, .parts = {outgoing.span()}}},
-                           .receives = {{.peer = previous, .tag = 0, .parts = {arriving.span()}}},
-                           .what = "step " + std::to_string(step)}));
-      fill(result, 1.0F);
-      tickets.back().wait();
-      fill(outgoing, 2.0F);
-      copy(arriving, result);
-    }
-    for (Ticket& ticket : tickets) ticket.finish();
-    EXPECT_EQ(result.values(), own) << floats << " numbers once round the ring";
+    send_once_round(*transport, floats);
   }
 }
 
