@@ -25,10 +25,10 @@ STAGED_SWAP = ("staged", "a2a")
 
 # What it means for the program, the bug and its call, the transport and scheme, and words of what is found.
 BUGS = (
-    ("computes with a block that has not arrived", "skip_wait_on_compute:1", RING, "not ordered"),
-    ("receives into a block that is still computed with", "skip_wait_on_transport:3", RING, "not ordered"),
-    ("sends rows that are not packed yet", "skip_wait_on_transport:1", SWAP, "not ordered"),
-    ("the gathered block is taken to be there", "skip_wait_on_compute:1", GATHER, "not ordered"),
+    ("computes with a block that has not arrived", "skip_wait_on_transport:1", RING, "not ordered"),
+    ("receives into a block that is still computed with", "skip_wait_on_compute:3", RING, "not ordered"),
+    ("sends rows that are not packed yet", "skip_wait_on_compute:1", SWAP, "not ordered"),
+    ("the gathered block is taken to be there", "skip_wait_on_transport:1", GATHER, "not ordered"),
     ("a message is not covered by the event that tells its end", "early_record:3", RING, "not ordered"),
     ("a kernel runs in another stream", "wrong_stream:5", RING, "not ordered"),
     ("the host reads results that are not there yet", "skip_synchronise:20", RING, ""),
@@ -39,8 +39,8 @@ BUGS = (
     ("one rank launches in another order", "swapped_groups:1", DOUBLE_RING, ""),
     ("one call gives the stream of another level", "two_streams:1", DOUBLE_RING, ""),
     ("a communicator is left behind", "leaked_communicator:1", RING, ""),
-    ("rows leave the device before they are packed", "skip_wait_on_transport:1", STAGED_SWAP, "not ordered"),
-    ("computes with a block that is still copied to the device", "skip_wait_on_compute:1", STAGED, "not ordered"),
+    ("rows leave the device before they are packed", "skip_wait_on_compute:1", STAGED_SWAP, "not ordered"),
+    ("computes with a block that is still copied to the device", "skip_wait_on_transport:1", STAGED, "not ordered"),
     ("MPI gets a piece that has not left the device", "early_query:2", STAGED, ""),
     ("a piece of a message never leaves the device", "lost_copy:5", STAGED, ""),
 )
