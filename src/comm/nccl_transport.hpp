@@ -1,5 +1,10 @@
 /// Messages between the memories of devices by NCCL, in the order of streams: the host waits for none of them
-/// before Ticket::finish.
+/// before Ticket::finish. But two ranks connect when they first exchange something, and then post() returns
+/// when both have posted it: that is in NCCL's calls, and no deadline of the transport ends it.
+///
+/// Nothing of it has run on hardware with more than one device. On a software GPU the order of all calls, the
+/// life of buffers, counts and peers were checked; not whether NCCL's kernels make progress beside each other
+/// and beside attention, what is behind a failing network, and how long aborts take.
 #pragma once
 
 #include <memory>
@@ -40,9 +45,11 @@ class NcclTransports {
   ~NcclTransports();
 
   /// Collective over `comm`, of which no part is used later; so is the destruction of the transport, except
-  /// while an exception unwinds: then what is under way is aborted.
+  /// while an exception unwinds: then what is under way is aborted, on all levels, as it is after a timeout
+  /// and where NCCL fails. All ranks post their sets of all levels in one order.
   /// @param timeout_s  seconds that a set may take from when its stream has come to it
-  /// @throws std::runtime_error if NCCL fails
+  /// @throws std::runtime_error if NCCL fails; Transport::post throws std::logic_error besides for more parts
+  ///         to one peer, in all messages of a set, than nccl_groups.hpp has room for
   [[nodiscard]] std::unique_ptr<Transport> make(const MpiCommunicator& comm, double timeout_s);
 
   /// "in order of launch (NCCL_LAUNCH_ORDER_IMPLICIT)" or "serialized": for the header of a run.

@@ -30,7 +30,7 @@ std::vector<std::byte> DeviceBytes::values() const {
   return values;
 }
 
-DeviceRank::DeviceRank() : device{make_cuda_back_end(0)} {}
+DeviceRank::DeviceRank() : device{make_cuda_back_end(world.rank())} {}
 
 void DeviceRank::copy(const DeviceBytes& from, const DeviceBytes& to) {
   const auto floats = static_cast<std::int64_t>(from.span().size() / sizeof(float));

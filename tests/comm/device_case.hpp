@@ -32,7 +32,7 @@ class DeviceBytes {
   Buffer buffer_;
 };
 
-/// A rank with a device.
+/// A rank with a device of its own.
 struct DeviceRank {
   DeviceRank();
 
