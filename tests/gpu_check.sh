@@ -107,6 +107,7 @@ program() {
     --kv-channels 128 --dtype bf16 --iterations 3 --warmup 1 --trace "$scratch/$2.h5" "${@:3}"
 }
 program 'the program on the device' 1 --backend cuda --attention-mask-type causal
+step 'staged transport, 4 ranks on one GPU' 60 "$here/run.sh" -n 4 comm_staged_transport_test_on_one_device
 program 'the program on two ranks' 2 --backend cpu --simulate-ranks-per-node 1
 
 PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer

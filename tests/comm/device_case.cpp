@@ -84,7 +84,6 @@ std::vector<std::size_t> exchange_with_all(Transport& transport, MemorySource& m
   std::vector<DeviceBytes> arriving;
   std::vector<std::size_t> sent(static_cast<std::size_t>(transport.size()));
   MessageSet messages{.sends = {}, .receives = {}, .what = "all to all"};
-  const std::vector<std::byte> nothing(gap, std::byte{0xEE});
   for (int peer = 0; peer < transport.size(); ++peer) {
     if (peer == rank) continue;
     const std::size_t bytes = bytes_of(rank, peer);

@@ -44,6 +44,7 @@ check 0
 [[ $(tail -n 1 output.txt) == PASS ]] || fail 'no PASS'
 line summary.txt '^device: pretended$'
 line summary.txt '^kernel_test_on_device +passed +[0-9]+ s$'
+line summary.txt '^staged transport, 4 ranks on one GPU +passed +[0-9]+ s$'
 line summary.txt '^racecheck of kernel_test_on_device +passed'
 line conformance.tsv '^table$'
 line conformance.record '^bits$'

@@ -23,6 +23,16 @@ class HandleTable {
     const auto found = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
     return found == objects_.end() ? nullptr : &found->second;
   }
+  /// The first for which `is_wanted(handle, object)` is true; nullptr if there is none.
+  template <typename Predicate>
+  [[nodiscard]] Handle find_where(Predicate is_wanted) const {
+    for (const auto& [address, object] : objects_) {
+      if (const auto handle = reinterpret_cast<Handle>(address); is_wanted(handle, object)) {
+        return handle;
+      }
+    }
+    return nullptr;
+  }
   bool remove(Handle handle) { return objects_.erase(reinterpret_cast<std::uintptr_t>(handle)) == 1; }
   [[nodiscard]] std::size_t size() const { return objects_.size(); }
 

@@ -12,6 +12,7 @@
 #include "tests/software_gpu/nccl/nccl_record.hpp"
 #include "tests/software_gpu/nccl/nccl_world.hpp"
 #include "tests/software_gpu/nccl/rendezvous.hpp"
+#include "tests/software_gpu/planted_bugs.hpp"
 
 namespace {
 
@@ -141,6 +142,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t handle) {
   if (communicator == nullptr) {
     return ncclInvalidArgument;
   }
+  if (has_bug(Bug::leaked_communicator)) {
+    return call.done();
+  }
   const ncclResult_t result = call.wait_for(*communicator);
   forget(handle, *communicator);
   return result;
@@ -153,6 +157,9 @@ ncclResult_t ncclCommAbort(ncclComm_t handle) {
   const std::shared_ptr<Communicator> communicator = call.communicator(handle);
   if (communicator == nullptr) {
     return ncclInvalidArgument;
+  }
+  if (has_bug(Bug::ignored_abort)) {
+    return call.done();
   }
   communicator->aborted = true;
   nccl_record().aborted.insert(communicator->number);

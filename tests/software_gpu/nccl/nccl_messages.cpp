@@ -2,16 +2,42 @@
 
 #include <nccl.h>
 
-#include <string>
+#include <memory>
 #include <utility>
 
+#include "tests/software_gpu/gpu.hpp"
 #include "tests/software_gpu/nccl/data_type.hpp"
 #include "tests/software_gpu/nccl/group.hpp"
 #include "tests/software_gpu/nccl/nccl_call.hpp"
+#include "tests/software_gpu/planted_bugs.hpp"
 
 namespace {
 
 using namespace hcp::software_gpu;  // NOLINT: NCCL's functions are in no namespace
+
+/// Of the same device; the same if it has no other.
+cudaStream_t other_stream(cudaStream_t stream) {
+  const std::shared_ptr<Stream>* mine = gpu().streams.find(stream);
+  const cudaStream_t other =
+      gpu().streams.find_where([&](cudaStream_t handle, const std::shared_ptr<Stream>& candidate) {
+        return mine != nullptr && handle != stream && candidate->device() == (*mine)->device();
+      });
+  return other == nullptr ? stream : other;
+}
+
+/// As the program would have asked with a bug that is planted here.
+Request with_bugs(Request request, std::size_t count) {
+  if (request.function == Function::point_to_point && has_bug(Bug::wrong_peer)) {
+    request.peer = (request.peer + 1) % request.communicator->size();
+  }
+  if (has_bug(Bug::half_count)) {
+    request.bytes = count / 2 * bytes_of(request.type);
+  }
+  if (has_bug(Bug::two_streams)) {
+    request.stream = other_stream(request.stream);
+  }
+  return request;
+}
 
 /// @param request  without its communicator and its bytes
 ncclResult_t ask(const char* name, ncclComm_t handle, std::size_t count, Request request) {
@@ -21,7 +47,7 @@ ncclResult_t ask(const char* name, ncclComm_t handle, std::size_t count, Request
     return ncclInvalidArgument;
   }
   request.bytes = count * bytes_of(request.type);
-  return group().add(call, std::move(request));
+  return group().add(call, with_bugs(std::move(request), count));
 }
 
 /// Of a collective that reduces.

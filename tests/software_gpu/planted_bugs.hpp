@@ -1,0 +1,27 @@
+/// Bugs of a program that the doubles commit in its stead, at the border of the library: a call is not done,
+/// or done differently from how the program asks for it. To show that each would be found.
+#pragma once
+
+#include <cstdint>
+
+namespace hcp::software_gpu {
+
+enum class Bug : std::uint8_t {
+  wrong_peer,      ///< NCCL: a message is for, or from, the rank after the right one
+  half_count,      ///< NCCL: a message or collective of half its size
+  swapped_groups,  ///< NCCL: a group, or a call outside of any, is launched after the one that follows it
+  two_streams,     ///< NCCL: a call gives another of the device's streams
+  ignored_abort,   ///< NCCL: a communicator is not aborted
+  leaked_communicator,  ///< NCCL: a communicator is not destroyed
+};
+
+/// From now on, in this process: the nth call, from 1, that could have the bug has it. One bug at a time.
+void plant(Bug bug, int nth);
+
+/// Nothing is planted any more. @return whether a call had the bug
+bool uproot();
+
+/// For the doubles, under the GPU's lock, once for each call that could have it: whether this one has.
+[[nodiscard]] bool has_bug(Bug bug);
+
+}  // namespace hcp::software_gpu
