@@ -9,11 +9,7 @@ namespace hcp::ptx {
 GlobalMemory::GlobalMemory(DeviceMemory& memory, std::uint32_t granule, bool races, bool footprint)
     : granule_{granule}, races_{races}, footprint_{footprint} {
   for (auto& [base, region] : memory.regions()) {
-    Watched& watched = watched_[base];
-    watched.region = &region;
-    if (footprint) {
-      watched.footprint.resize(region.bytes);
-    }
+    watched_[base].region = &region;
   }
 }
 
@@ -44,7 +40,8 @@ std::optional<Fault> GlobalMemory::note(const GlobalAccess& access) {
     return Fault{FindingKind::read_only_write, "'" + region.name + "'"};
   }
   const std::uint64_t offset = access.address - region.base;
-  if (!watched->footprint.empty()) {
+  if (footprint_) {
+    watched->footprint.resize(region.bytes);
     const std::span touched{watched->footprint.data() + offset, access.bytes};
     const auto bits = static_cast<std::uint8_t>(access.kind == AccessKind::atomic ? 3 : writes ? 2 : 1);
     std::ranges::for_each(touched, [&](std::uint8_t& byte) { byte |= bits; });
@@ -138,16 +135,15 @@ void GlobalMemory::write_footprint(Report& report) const {
   if (!footprint_) {
     return;
   }
-  const auto collect = [](const Watched& watched, unsigned bit, std::vector<ByteRange>& ranges) {
-    for (std::size_t i = 0; i < watched.footprint.size(); ++i) {
-      const std::uint64_t address = watched.region->base + i;
-      if ((watched.footprint[i] & bit) == 0) {
-        continue;
-      }
-      if (!ranges.empty() && ranges.back().end == address) {
-        ++ranges.back().end;
-      } else {
-        ranges.push_back({address, address + 1});
+  const auto collect = [](const Watched& watched, std::uint8_t bit, std::vector<ByteRange>& ranges) {
+    const auto touched = [bit](std::uint8_t bits) { return (bits & bit) != 0; };
+    const auto begin = watched.footprint.begin();
+    for (auto at = begin; at != watched.footprint.end();) {
+      const auto first = std::find_if(at, watched.footprint.end(), touched);
+      at = std::find_if_not(first, watched.footprint.end(), touched);
+      if (first != at) {
+        ranges.push_back({watched.region->base + static_cast<std::uint64_t>(first - begin),
+                          watched.region->base + static_cast<std::uint64_t>(at - begin)});
       }
     }
   };

@@ -57,7 +57,7 @@ class GlobalMemory {
   struct Watched {
     DeviceMemory::Region* region = nullptr;
     std::vector<Word> words;              // from the first access on; none for read-only memory
-    std::vector<std::uint8_t> footprint;  // per byte: bit 0 read, bit 1 written
+    std::vector<std::uint8_t> footprint;  // from the first access on, per byte: bit 0 read, bit 1 written
   };
   static constexpr std::uint32_t several_blocks = ~0U;
 

@@ -23,7 +23,7 @@ class Devices {
   [[nodiscard]] int count() const { return static_cast<int>(visible_.size()); }
   [[nodiscard]] bool has(int device) const { return device >= 0 && device < count(); }
 
-  /// Numbers of its bus: no two installed devices have the same.
+  /// Number of its bus: no two installed devices have the same.
   [[nodiscard]] int pci_bus(int device) const;
   /// "0000:10:00.0"
   [[nodiscard]] std::string pci_bus_id(int device) const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -16,6 +18,34 @@ constexpr std::chrono::microseconds between_tries{50};
 }  // namespace
 
 void Stream::submit(std::string name, Advance advance) {
+  submit(std::move(name), std::move(advance), false);
+}
+
+void Stream::submit_mark(std::string name, Advance advance) {
+  submit(std::move(name), std::move(advance), true);
+}
+
+Clock Stream::submit_early_mark(std::string name, Advance advance) {
+  const auto work = std::ranges::find(queue_.rbegin(), queue_.rend(), false, &Queued::mark);
+  if (work == queue_.rend()) {  // it is done already
+    advance({}, true);
+  } else {
+    queue_.insert(std::prev(work.base()), {.operation = {.name = std::move(name),
+                                                         .stream = number_,
+                                                         .device = device_,
+                                                         .stamp = {},
+                                                         .clock = {}},
+                                           .advance = std::move(advance),
+                                           .submitted = ++engine_.submissions_,
+                                           .mark = true});
+  }
+  return before_work_;
+}
+
+void Stream::submit(std::string name, Advance advance, bool mark) {
+  if (!mark) {
+    before_work_ = clock_;
+  }
   ++last_.count;
   clock_.join(engine_.host());
   clock_.add(last_);
@@ -23,7 +53,8 @@ void Stream::submit(std::string name, Advance advance) {
       {.operation =
            {.name = std::move(name), .stream = number_, .device = device_, .stamp = last_, .clock = clock_},
        .advance = std::move(advance),
-       .submitted = ++engine_.submissions_});
+       .submitted = ++engine_.submissions_,
+       .mark = mark});
   engine_.submitted();
 }
 
@@ -65,9 +96,12 @@ void Engine::submitted() {
 bool Engine::try_head(Stream& stream) {
   Stream::Queued& head = stream.queue_.front();
   const bool first = !std::exchange(head.started, true);
-  const Memory::Opened opened{gpu().memory};
   bool done = true;
   try {
+    std::optional<Memory::Opened> opened;
+    if (!head.mark) {
+      opened.emplace(gpu().memory);
+    }
     done = head.advance(head.operation, first);
   } catch (...) {
     stream.queue_.pop_front();

@@ -20,12 +20,20 @@ class Engine;
 /// A queue of operations. Made by Engine::add_stream.
 class Stream {
  public:
-  /// It is done after all that the stream and the host have asked for so far or known to be done.
+  /// It is done after all that the stream was asked for so far and all that the host knows to be done.
   void submit(std::string name, Advance advance);
+  /// The same, for an operation that only marks a place in the stream or waits. Memory stays closed.
+  void submit_mark(std::string name, Advance advance);
+  /// For a planted bug: comes before the last operation that is no mark.
+  /// @return what is done when it is
+  Clock submit_early_mark(std::string name, Advance advance);
 
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] int device() const { return device_; }
   [[nodiscard]] bool idle() const { return queue_.empty(); }
+  /// Whether it was ever asked to.
+  [[nodiscard]] bool runs_kernels() const { return runs_kernels_; }
+  void note_kernel() { runs_kernels_ = true; }
   /// Covers all that was submitted.
   [[nodiscard]] const Clock& clock() const { return clock_; }
 
@@ -38,6 +46,7 @@ class Stream {
     Operation operation;
     Advance advance;
     std::uint64_t submitted = 0;
+    bool mark = false;
     bool started = false;
   };
 
@@ -47,8 +56,12 @@ class Stream {
   Engine& engine_;
   int number_;
   int device_;
+  void submit(std::string name, Advance advance, bool mark);
+
+  bool runs_kernels_ = false;
   Stamp last_;  ///< submitted
   Clock clock_;
+  Clock before_work_;  ///< of all before the last operation that is no mark
   std::deque<Queued> queue_;
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 
+#include "tests/ptx/ptx_case.hpp"
 #include "tests/software_gpu/runtime_case.hpp"
 #include "tests/software_gpu/software_gpu.hpp"
 
@@ -16,10 +17,30 @@ constexpr std::size_t words = 32;
 constexpr std::size_t bytes = words * sizeof(std::uint32_t);
 constexpr std::uint32_t rounds = 2;
 
-/// out[thread] = in[thread] + 1
-const std::string add_one = R"(
-  mul.wide.u32 %d0, %r39, 4; add.u64 %d1, %d8, %d0; ld.global.u32 %r0, [%d1];
-  add.u32 %r0, %r0, 1; add.u64 %d1, %d9, %d0; st.global.u32 [%d1], %r0;)";
+/// From %d1, the address of in[thread], and %d2, that of out[thread].
+std::string of_thread(const std::string& body) {
+  return "mul.wide.u32 %d0, %r39, 4; add.u64 %d1, %d8, %d0; add.u64 %d2, %d9, %d0; " + body;
+}
+/// out = 0
+const std::string fill = of_thread("mov.u32 %r0, 0; st.global.u32 [%d2], %r0;");
+/// out = in + 1
+const std::string add_one =
+    of_thread("ld.global.u32 %r0, [%d1]; add.u32 %r0, %r0, 1; st.global.u32 [%d2], %r0;");
+/// out += in
+const std::string accumulate = of_thread(
+    "ld.global.u32 %r0, [%d1]; ld.global.u32 %r1, [%d2]; add.u32 %r0, %r0, %r1; st.global.u32 [%d2], %r0;");
+
+/// @param function  its address stands for the kernel
+const void* define(const char& function, const std::string& name, const std::string& body) {
+  const std::string named = "test(";
+  std::string text = ptx::kernel_text(body);
+  text.replace(text.find(named), named.size(), name + "(");
+  register_function(&function, name.c_str());
+  load_ptx(ptx::module_text(text));
+  return &function;
+}
+
+constexpr char functions[3] = {};
 
 std::uint32_t uploaded(std::uint32_t round, std::size_t thread) {
   return 100 * (round + 1) + static_cast<std::uint32_t>(thread);
@@ -68,9 +89,10 @@ class Exchange {
   std::vector<std::uint32_t> run() {
     for (std::uint32_t round = 0; round < rounds; ++round) {
       upload(round);
-      expect_success(launch(kernel_, input_, sent_, compute_));
+      expect_success(launch(add_one_, input_, sent_, compute_));
       transfer();
-      expect_success(launch(kernel_, received_, output_, compute_));
+      expect_success(launch(fill_, output_, output_, compute_));
+      expect_success(launch(accumulate_, received_, output_, compute_));
       expect_success(
           cudaMemcpyAsync(results() + round * words, output_, bytes, cudaMemcpyDeviceToHost, compute_));
     }
@@ -93,7 +115,8 @@ class Exchange {
 
   void upload(std::uint32_t round) {
     if (round > 0 && steps_.host_waits_before_uploading_again) {
-      expect_success(cudaEventSynchronize(uploaded_));
+      while (cudaEventQuery(uploaded_) == cudaErrorNotReady) {
+      }
     }
     for (std::size_t thread = 0; thread < words; ++thread) {
       static_cast<std::uint32_t*>(upload_)[thread] = uploaded(round, thread);
@@ -111,7 +134,9 @@ class Exchange {
   }
 
   ExchangeSteps steps_;
-  const void* kernel_ = define_kernel(add_one);
+  const void* fill_ = define(functions[0], "fill_words", fill);
+  const void* add_one_ = define(functions[1], "add_one", add_one);
+  const void* accumulate_ = define(functions[2], "accumulate", accumulate);
   cudaStream_t compute_ = make_stream();
   cudaStream_t transport_ = make_stream();
   cudaEvent_t computed_ = make_event();
@@ -131,7 +156,7 @@ std::vector<std::uint32_t> expected_exchange() {
   std::vector<std::uint32_t> expected;
   for (std::uint32_t round = 0; round < rounds; ++round) {
     for (std::size_t thread = 0; thread < words; ++thread) {
-      expected.push_back(uploaded(round, thread) + 2);
+      expected.push_back(uploaded(round, thread) + 1);
     }
   }
   return expected;

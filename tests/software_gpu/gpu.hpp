@@ -26,7 +26,8 @@ struct Event {
   int device = 0;
   /// One cudaEventRecord. Streams that wait for it do so also when the event is recorded again or destroyed.
   struct Record {
-    Clock clock;  ///< what is done when it passes
+    Clock clock;              ///< what is done when it passes
+    bool of_compute = false;  ///< in a stream that has run kernels
     bool passed = false;
     double passed_s = 0.0;  ///< by a monotonic clock
   };

@@ -12,6 +12,7 @@
 
 #include "tests/software_gpu/checks.hpp"
 #include "tests/software_gpu/gpu.hpp"
+#include "tests/software_gpu/planted_bugs.hpp"
 
 namespace {
 
@@ -79,6 +80,26 @@ struct KernelLaunch {
   }
 };
 
+void submit(Stream& stream, KernelLaunch kernel) {
+  const std::string& name = kernel.loaded.kernel->name;
+  if (name.find("fill") != std::string::npos && has_bug(Bug::lost_fill)) {
+    return;
+  }
+  stream.note_kernel();
+  const std::string operation_name = "kernel " + name;
+  const Advance advance = [kernel = std::move(kernel)](const Operation& operation, bool) {
+    kernel.run(operation);
+    return true;
+  };
+  if (has_bug(Bug::wrong_stream)) {
+    const std::shared_ptr<Stream> nobodys = gpu().engine.add_stream(stream.device());
+    nobodys->submit(operation_name, advance);
+    gpu().engine.remove_stream(nobodys);
+    return;
+  }
+  stream.submit(operation_name, advance);
+}
+
 }  // namespace
 
 extern "C" {
@@ -130,10 +151,7 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
                         .options = gpu().options};
     kernel.options.max_shared_bytes = static_cast<std::uint32_t>(gpu().architecture.max_shared_bytes);
     hcp::ptx::check(kernel.launch(), kernel.options);
-    stream->submit("kernel " + *name, [kernel = std::move(kernel)](const Operation& operation, bool) {
-      kernel.run(operation);
-      return true;
-    });
+    submit(*stream, std::move(kernel));
   } catch (const std::invalid_argument& refused) {
     return call.misuse(cudaErrorInvalidConfiguration, refused.what());
   }

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "tests/software_gpu/gpu.hpp"
+#include "tests/software_gpu/planted_bugs.hpp"
 
 namespace {
 
@@ -53,6 +54,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   if (stream == nullptr) {
     return cudaErrorInvalidResourceHandle;
   }
+  if (has_bug(Bug::skip_synchronise)) {
+    return call.done();
+  }
   const Clock clock = stream->clock();
   const cudaError_t waited = call.wait_until([&] { return stream->idle(); });
   if (waited == cudaSuccess) {
@@ -74,9 +78,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t event_ha
   if (event->record == nullptr) {  // a device waits for nothing
     return call.misuse(cudaSuccess, "an event that was never recorded");
   }
+  if (has_bug(event->record->of_compute ? Bug::skip_wait_on_compute : Bug::skip_wait_on_transport)) {
+    return call.done();
+  }
   stream->order_after(event->record->clock);
-  stream->submit("cudaStreamWaitEvent",
-                 [record = event->record](const Operation&, bool) { return record->passed; });
+  stream->submit_mark("cudaStreamWaitEvent",
+                      [record = event->record](const Operation&, bool) { return record->passed; });
   return call.done();
 }
 
@@ -115,11 +122,17 @@ cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t stream_handle
   }
   const auto record = std::make_shared<Event::Record>();
   event->record = record;
-  stream->submit("cudaEventRecord", [record](const Operation&, bool) {
+  record->of_compute = stream->runs_kernels();
+  const Advance pass = [record](const Operation&, bool) {
     record->passed = true;
     record->passed_s = now_s();
     return true;
-  });
+  };
+  if (has_bug(Bug::early_record)) {
+    record->clock = stream->submit_early_mark("cudaEventRecord", pass);
+    return call.done();
+  }
+  stream->submit_mark("cudaEventRecord", pass);
   record->clock = stream->clock();
   return call.done();
 }
@@ -133,6 +146,9 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   }
   const std::shared_ptr<Event::Record> record = event->record;
   if (record == nullptr) {
+    return call.done();
+  }
+  if (has_bug(Bug::early_query)) {
     return call.done();
   }
   if (!record->passed) {
@@ -152,7 +168,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     return cudaErrorInvalidResourceHandle;
   }
   const std::shared_ptr<Event::Record> record = event->record;
-  if (record == nullptr) {
+  if (record == nullptr || has_bug(Bug::skip_synchronise)) {
     return call.done();
   }
   const cudaError_t waited = call.wait_until([&] { return record->passed; });

@@ -43,8 +43,9 @@ void finish_streams();
 /// As the environment says, else as stands here:
 ///   HCP_SOFTWARE_GPU_ARCHITECTURE=compute_90   for load_built_ptx
 ///   HCP_SOFTWARE_GPU_SCHEDULE=0                for set_schedule
+///   HCP_SOFTWARE_GPU_BUG=                      <name>:<nth> for plant (planted_bugs.hpp); none
 ///   HCP_SOFTWARE_GPU_DEVICES=1                 installed; CUDA_VISIBLE_DEVICES takes some of them, by number
-/// @return architecture and schedule in words
+/// @return architecture, schedule and bug in words
 /// @throws std::invalid_argument for a value that means nothing
 std::string configure_from_environment();
 

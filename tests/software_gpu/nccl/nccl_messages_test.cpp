@@ -1,5 +1,7 @@
 /// Rings, all-to-alls and collectives as transports use them: right data and no finding in any schedule.
-#include <numeric>
+#include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "tests/software_gpu/nccl/nccl_case.hpp"
 #include "tests/software_gpu/software_gpu.hpp"
@@ -227,6 +229,33 @@ TEST_P(NcclMessages, TwoCommunicators) {
   ASSERT_EQ(cudaStreamDestroy(streams[1]), cudaSuccess);
   for (MPI_Comm& each : ranks) {
     MPI_Comm_free(&each);
+  }
+  static_cast<void>(take_nccl_bytes());
+}
+
+/// A group may hold calls of several communicators.
+TEST_P(NcclMessages, TwoCommunicatorsInOneGroup) {
+  ncclComm_t communicators[] = {communicator(MPI_COMM_WORLD, "first"),
+                                communicator(MPI_COMM_WORLD, "second")};
+  cudaStream_t streams[] = {network_, compute_};
+  float* received[] = {device(count), device(count)};
+  float* sent[] = {upload(values_of(rank_, 0, count)), upload(values_of(rank_, 1, count))};
+  constexpr std::size_t half = count / 2;
+  std::size_t begins[] = {0, 0};
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{0}, std::size_t{1}}) {
+    const std::size_t begin = std::exchange(begins[i], half);
+    ASSERT_EQ(ncclSend(sent[i] + begin, half, ncclFloat32, ahead(1), communicators[i], streams[i]),
+              ncclSuccess);
+    ASSERT_EQ(ncclRecv(received[i] + begin, half, ncclFloat32, behind(1), communicators[i], streams[i]),
+              ncclSuccess);
+  }
+  ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
+  order(network_, compute_);
+  for (const int i : {0, 1}) {
+    std::vector<float> expected = values_of(behind(1), i, count);
+    expected.resize(2 * half);
+    EXPECT_EQ(download(received[i], expected.size()), expected);
   }
   static_cast<void>(take_nccl_bytes());
 }
