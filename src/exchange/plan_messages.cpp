@@ -1,6 +1,7 @@
 // Messages: what they carry, and how the rows of a tensor come to lie side by side where a transport wants
 // that.
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -51,11 +52,11 @@ std::vector<Move> PlanBuilder::pack(std::vector<PlannedMessage>& messages, Direc
         message.parts.push_back(*first++);
         continue;
       }
-      const std::int64_t row_bytes = this->row_bytes(id);
+      const std::int64_t bytes_of_row = row_bytes(id);
       std::vector<RowRun> runs;
       std::int64_t rows = 0;
       for (; first != end; ++first) {
-        const RowSpan in_array{first->offset / row_bytes, first->bytes / row_bytes};
+        const RowSpan in_array{first->offset / bytes_of_row, first->bytes / bytes_of_row};
         runs.push_back(direction == Direction::sent ? RowRun{in_array.first, rows, in_array.count}
                                                     : RowRun{rows, in_array.first, in_array.count});
         rows += in_array.count;

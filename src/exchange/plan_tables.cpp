@@ -95,14 +95,15 @@ void PlanBuilder::fill(ArrayId array, std::int64_t rows, float value) {
 
 namespace {
 
-/// How many runs from `first` on are equally long and equally far from each other in both tables.
+/// How many runs from `first` on are equally long and follow each other at one distance in each table.
 std::size_t alike_from(std::size_t first, const std::vector<RowRun>& runs) {
+  const auto distance = [&](std::size_t run) {
+    return std::pair{runs[run].from - runs[run - 1].from, runs[run].to - runs[run - 1].to};
+  };
   std::size_t next = first + 1;
-  for (; next < runs.size() && runs[next].rows == runs[first].rows; ++next) {
-    if (runs[next].from - runs[next - 1].from != runs[first + 1].from - runs[first].from ||
-        runs[next].to - runs[next - 1].to != runs[first + 1].to - runs[first].to) {
-      break;
-    }
+  while (next < runs.size() && runs[next].rows == runs[first].rows && distance(next) == distance(first + 1) &&
+         distance(next).first > 0 && distance(next).second > 0) {
+    ++next;
   }
   return next - first;
 }
