@@ -59,6 +59,13 @@ class WithoutDevice(program_case.ProgramCase):
                 self.assertRegex(self.messages()[0], rf"^{option}: no device answers: {reason_of_no_device()}; use \w+$")
 
 
+class DriverWithoutDevice(program_case.ProgramCase):
+    def test_whoever_wants_a_device_is_told(self):
+        self.environment = {"CUDA_VISIBLE_DEVICES": ""}
+        self.assertEqual(self.run_to_end(2, *PROBLEM, "--backend", "cuda"), 2, self.stderr())
+        self.assertEqual(self.messages(), ["--backend cuda: no device answers: no CUDA-capable device is detected; use cpu"])
+
+
 class WithoutNccl(program_case.ProgramCase):
     """Two ranks with a device of their own."""
 

@@ -8,6 +8,7 @@ left a finding.
 """
 
 import os
+import pathlib
 import re
 import unittest
 
@@ -48,6 +49,7 @@ class TransportCase(program_case.ProgramCase):
         return [text.split()[-1] for text in texts], attributes
 
     def every_scheme(self, transport, pattern):
+        self.environment["HCP_SOFTWARE_GPU_SCHEDULE"] = "5"  # any; without one, operations are done when they are asked for
         for ranks, scheme in SCHEMES:
             nodes = ["--simulate-ranks-per-node", 2] if ranks == 4 else []
             with self.subTest(transport=transport, ranks=ranks, scheme=scheme):
@@ -118,6 +120,13 @@ class DeviceOfEachRank(TransportCase):
         self.assertEqual(devices[:2], devices[2:])
         self.assertEqual(len(set(devices)), 2)
         self.assertEqual(attributes["transport"], "staged")
+
+    @unittest.skipUnless({0, 1} <= os.sched_getaffinity(0), "CPUs 0 and 1 are needed")
+    def test_the_nearest_device_is_taken(self):
+        # A made-up machine for hwloc: CPU 0 is near the second device, CPU 1 near the first.
+        machine = pathlib.Path(__file__).with_name("two_packages.xml").resolve()
+        self.before_program = ["sh", "-c", f'HWLOC_XMLFILE={machine} exec taskset -c $OMPI_COMM_WORLD_RANK "$@"', "sh"]
+        self.assertEqual(self.devices(2)[0], ["0000:11:00.0", "0000:10:00.0"])
 
     def test_visible_devices_are_respected(self):
         self.environment["CUDA_VISIBLE_DEVICES"] = "2"

@@ -49,8 +49,9 @@ TEST(SharedDevice, SimulatedNodesAreOneHost) {
 TEST(MissingNccl, NamesTheRankAndWhatItFound) {
   const NodeLayout layout = layout_of(3, 2);
   EXPECT_EQ(missing_nccl(std::vector{nccl_2_28, nccl_2_28, nccl_2_28}, layout), std::nullopt);
-  EXPECT_THAT(missing_nccl(std::vector{nccl_2_28, nccl_2_28, no_nccl}, layout),
-              Optional(std::string{"NCCL cannot be used by world rank 2 on host1: libnccl.so.2 is on holiday"}));
+  EXPECT_THAT(
+      missing_nccl(std::vector{nccl_2_28, nccl_2_28, no_nccl}, layout),
+      Optional(std::string{"NCCL cannot be used by world rank 2 on host1: libnccl.so.2 is on holiday"}));
   EXPECT_THAT(
       missing_nccl(std::vector{nccl_2_28, nccl_2_28, NcclSearch{"2.27.1", ""}}, layout),
       Optional(std::string{"world rank 0 on host0 has NCCL 2.28.9, world rank 2 on host1 has 2.27.1"}));
@@ -107,15 +108,15 @@ TEST_F(TransportOfRanks, OneRankIsEnoughToRuleNcclOut) {
   const bool last = world_.rank() + 1 == world_.size();
   const ChosenTransport found = chosen(TransportChoice::automatic, false, last ? no_nccl : nccl_2_28);
   EXPECT_EQ(found.transport, TransportChoice::staged);
-  EXPECT_THAT(found.reason,
-              HasSubstr("by world rank " + std::to_string(world_.size() - 1) + " on host0:"));
+  EXPECT_THAT(found.reason, HasSubstr("by world rank " + std::to_string(world_.size() - 1) + " on host0:"));
 }
 
 TEST_F(TransportOfRanks, WhoeverInsistsOnNcclIsToldWhatIsMissing) {
   EXPECT_EQ(chosen(TransportChoice::nccl, false, nccl_2_28).transport, TransportChoice::nccl);
-  EXPECT_THAT(refusal(false, no_nccl),
-              AllOf(HasSubstr("--transport nccl: NCCL cannot be used by world rank 0 on host0: libnccl.so.2 is on"),
-                    HasSubstr("install the same NCCL everywhere, or use staged")));
+  EXPECT_THAT(
+      refusal(false, no_nccl),
+      AllOf(HasSubstr("--transport nccl: NCCL cannot be used by world rank 0 on host0: libnccl.so.2 is on"),
+            HasSubstr("install the same NCCL everywhere, or use staged")));
   EXPECT_THAT(refusal(true, nccl_2_28),
               AllOf(HasSubstr("--transport nccl: world ranks 0"), HasSubstr("share Abacus 0000:1b:00.0"),
                     HasSubstr("start one rank per device, or use staged")));
