@@ -70,7 +70,6 @@ class NcclTransport : public Transport {
 
   Ticket post(const MessageSet& messages) override {
     peers_.check(messages);
-    forget_finished();
     OpenSet set{.begun = take_event(),
                 .done = take_event(),
                 .what = messages.what,
@@ -101,13 +100,11 @@ class NcclTransport : public Transport {
   void wait(int ticket) override {
     OpenSet& set = open_.at(ticket);
     shared_->compute->wait_for(set.done);
-    set.waited = true;
     check_asynchronous_error(set);
   }
 
   void finish(int ticket) override {
     const auto found = open_.find(ticket);
-    if (found == open_.end()) return;  // forgotten, so it had finished
     OpenSet& set = found->second;
     std::optional<double> begun_s;
     for (Polling polling; !set.done.has_passed(); polling.pause()) {
@@ -119,7 +116,9 @@ class NcclTransport : public Transport {
       }
     }
     check_asynchronous_error(set);
-    forget(found);
+    free_events_.push_back(std::move(set.begun));
+    free_events_.push_back(std::move(set.done));
+    open_.erase(found);
   }
 
  private:
@@ -129,9 +128,7 @@ class NcclTransport : public Transport {
     std::string what;
     std::vector<int> receives_from;
     std::vector<int> sends_to;
-    bool waited = false;
   };
-  using OpenSets = std::map<int, OpenSet>;
 
   void exchange(const MessageSet& messages) {
     const NcclLibrary& nccl = nccl_library();
@@ -185,27 +182,13 @@ class NcclTransport : public Transport {
     return event;
   }
 
-  OpenSets::iterator forget(OpenSets::iterator set) {
-    free_events_.push_back(std::move(set->second.begun));
-    free_events_.push_back(std::move(set->second.done));
-    return open_.erase(set);
-  }
-
-  /// They finish in the order of their posts. Passes of thousands of sets need but a few events so.
-  void forget_finished() {
-    for (auto set = open_.begin();
-         set != open_.end() && set->second.waited && set->second.done.has_passed();) {
-      set = forget(set);
-    }
-  }
-
   std::shared_ptr<RankState> shared_;
   Peers peers_;
   double timeout_s_;
   Stream stream_{Stream::Priority::high};
   Event ready_{Event::Kind::order};
   std::vector<Event> free_events_;
-  OpenSets open_;  ///< by ticket
+  std::map<int, OpenSet> open_;  ///< by ticket
   int next_id_ = 0;
   SentCounts sent_;
   NcclCommunicator communicator_;  ///< last, so that nothing is under way when the events go
