@@ -36,7 +36,8 @@ inline constexpr std::int64_t staged_chunk_bytes = std::int64_t{4} << 20;
 
 /// Makes the transports of one rank. They share the host that carries their messages: whoever waits for one
 /// moves those of all. Each ticket has to be finished before its transport goes, except while an exception
-/// unwinds; else the program aborts.
+/// unwinds; else the program aborts. On the pinned path each message has four chunks in flight at most,
+/// through pinned memory that is kept for the messages to come.
 class StagedTransports {
  public:
   /// @param compute      of the rank's kernel, on the rank's device
