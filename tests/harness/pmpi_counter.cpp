@@ -4,6 +4,8 @@
 
 #include <mutex>
 
+#include "tests/harness/sent_buffers.hpp"
+
 namespace hcp {
 namespace {
 
@@ -20,6 +22,12 @@ int world_rank_of(int rank, MPI_Comm comm) {
   PMPI_Group_free(&group);
   PMPI_Group_free(&world);
   return world_rank;
+}
+
+void watch(const char* call, const void* buffer, int count, MPI_Datatype datatype) {
+  if (watch_sent_buffer != nullptr) {
+    watch_sent_buffer(call, buffer, count, datatype);
+  }
 }
 
 void count_send(int count, MPI_Datatype datatype, int destination, MPI_Comm comm) {
@@ -52,12 +60,14 @@ void count_other_call(const char* name) {
 }  // namespace hcp
 
 int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  hcp::watch("MPI_Send", buf, count, datatype);
   hcp::count_send(count, datatype, dest, comm);
   return PMPI_Send(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
               MPI_Request* request) {
+  hcp::watch("MPI_Isend", buf, count, datatype);
   hcp::count_send(count, datatype, dest, comm);
   return PMPI_Isend(buf, count, datatype, dest, tag, comm, request);
 }

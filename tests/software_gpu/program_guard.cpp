@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
+#include "tests/software_gpu/planted_bugs.hpp"
 #include "tests/software_gpu/software_gpu.hpp"
 
 namespace {
@@ -37,8 +39,11 @@ class ProgramGuard {
     for (const std::string& object : hcp::software_gpu::live_objects()) {
       report("never destroyed: " + object);
     }
-    std::fprintf(stderr, "software GPU, %s: %zu launches, no hardware is used\n", configuration_.c_str(),
-                 launches);
+    if (std::getenv("HCP_SOFTWARE_GPU_BUG") != nullptr && !hcp::software_gpu::uproot()) {
+      std::fprintf(stderr, "software GPU: no call had the bug\n");
+    }
+    std::fprintf(stderr, "software GPU: %zu launches, %s, no hardware is used\n", launches,
+                 configuration_.c_str());
     if (!clean) {
       std::fflush(nullptr);
       _exit(exit_status_of_findings);

@@ -6,6 +6,7 @@
 
 #include "tests/software_gpu/gpu.hpp"
 #include "tests/software_gpu/nccl/nccl_record.hpp"
+#include "tests/software_gpu/nccl/nccl_world.hpp"
 #include "tests/software_gpu/operation.hpp"
 #include "tests/software_gpu/planted_bugs.hpp"
 
@@ -35,8 +36,11 @@ class LaunchOperation {
     }
   }
 
-  /// As Advance.
+  /// As Advance. Without MPI it is never done.
   bool advance(const Operation& operation, bool first) {
+    if (nccl_world() == MPI_COMM_NULL) {
+      return false;
+    }
     if (!communicator_->aborted) {
       if (first) {
         begin(operation);

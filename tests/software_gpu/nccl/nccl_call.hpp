@@ -1,4 +1,13 @@
-/// The frame of every call of NCCL.
+/// The frame of every call of NCCL's double.
+///
+/// The double is a library of NCCL's name that programs with a software GPU load. It carries messages between
+/// ranks by MPI, as operations of the software GPU's streams, and says what is wrong with calls: alone, with
+/// those of the other ranks, and with the order of all. Receives are NaN from when they begin until all of a
+/// group has arrived.
+///
+/// What it is not: it knows nothing of NCCL's own limits of progress and of the network, so that programs that
+/// pass may still wait for ever where launches need more of a device than is free; communicators are blocking
+/// ones, made outside of groups and by whoever made their id; sums are those of float32 and float64.
 #pragma once
 
 #include <nccl.h>
