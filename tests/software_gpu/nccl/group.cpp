@@ -13,7 +13,7 @@ namespace hcp::software_gpu {
 namespace {
 
 /// Of calls in one group.
-/// @source NCCL user guide, group calls, "Group Operation Ordering Semantics"
+/// @source NCCL user guide 2.11, group calls, ncclGroupEnd
 constexpr std::size_t most_requests = 2048;
 
 bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {

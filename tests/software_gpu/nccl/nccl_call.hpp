@@ -5,9 +5,9 @@
 /// those of the other ranks, and with the order of all. Receives are NaN from when they begin until all of a
 /// group has arrived.
 ///
-/// What it is not: it knows nothing of NCCL's own limits of progress and of the network, so that programs that
-/// pass may still wait for ever where launches need more of a device than is free; communicators are blocking
-/// ones, made outside of groups and by whoever made their id; sums are those of float32 and float64.
+/// What it is not: it knows nothing of NCCL's own limits of progress and of the network, so that programs
+/// that pass may still wait for ever where launches need more of a device than is free; communicators are
+/// blocking ones, made outside of groups and by whoever made their id; sums are those of float32 and float64.
 #pragma once
 
 #include <nccl.h>

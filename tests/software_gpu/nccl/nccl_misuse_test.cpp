@@ -150,7 +150,7 @@ TEST_P(NcclMisuse, DifferentCollectives) {
 
 /// Small enough to leave without a receiver, if the double let it.
 TEST_P(NcclMisuse, AMessageThatNobodyAsksFor) {
-  set_patience(0.2);
+  set_patience(0.1);
   if (rank_ == 0) {
     ASSERT_EQ(ncclSend(values_, 1, ncclFloat32, next(), everyone_, network_), ncclSuccess);
     EXPECT_NE(cudaStreamSynchronize(network_), cudaSuccess);
@@ -188,17 +188,40 @@ TEST_P(NcclMisuse, ACommunicatorThatIsNeverDestroyed) {
   EXPECT_THAT(live_objects(), testing::Not(Contains(HasSubstr("NCCL"))));
 }
 
-/// Nothing orders the buffer's next use after its receive.
-TEST_P(NcclMisuse, ABufferThatIsUsedTooEarly) {
+/// Nothing orders the next use of a buffer after the call that receives in it.
+TEST_P(NcclMisuse, ReadBeforeItHasArrived) {
+  float* received = device(count * static_cast<std::size_t>(size_));
+  float* copied = device(count);
+  ASSERT_EQ(ncclAllGather(values_, received, count, ncclFloat32, everyone_, network_), ncclSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(copied, received, count * sizeof(float), cudaMemcpyDeviceToDevice, compute_),
+            cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_THAT(take_misuses(), Contains(testing::AllOf(HasSubstr("is not ordered after"),
+                                                      HasSubstr("launch 0 of 'everyone'"))));
+}
+
+/// And of one that is sent.
+TEST_P(NcclMisuse, WrittenBeforeItHasLeft) {
   float* received = device(count);
+  const float* others = upload(values_of(rank_, 1, count));
   ASSERT_EQ(ncclGroupStart(), ncclSuccess);
   ASSERT_EQ(ncclSend(values_, count, ncclFloat32, next(), everyone_, network_), ncclSuccess);
   ASSERT_EQ(ncclRecv(received, count, ncclFloat32, previous(), everyone_, network_), ncclSuccess);
   ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
-  ASSERT_EQ(cudaMemcpyAsync(values_, received, count * sizeof(float), cudaMemcpyDeviceToDevice, compute_),
+  ASSERT_EQ(cudaMemcpyAsync(values_, others, count * sizeof(float), cudaMemcpyDeviceToDevice, compute_),
             cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_THAT(take_misuses(), Contains(HasSubstr("is not ordered after")));
+  EXPECT_THAT(take_misuses(), ElementsAre(testing::AllOf(HasSubstr("is not ordered after"),
+                                                         HasSubstr("launch 0 of 'everyone'"))));
+}
+
+/// What is sent has to be there.
+TEST_P(NcclMisuse, SentBeforeItIsWritten) {
+  float* all = device(count * static_cast<std::size_t>(size_));
+  float* nothing = device(count);
+  ASSERT_EQ(ncclAllGather(nothing, all, count, ncclFloat32, everyone_, network_), ncclSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_THAT(take_misuses(), ElementsAre(HasSubstr("256 bytes that nobody has written")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, NcclMisuse, testing::Range(1U, 9U));

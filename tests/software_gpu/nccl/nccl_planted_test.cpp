@@ -17,6 +17,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr std::size_t count = 48;
+constexpr double long_patience_s = 60;
+constexpr double short_patience_s = 0.1;  ///< where something is waited for that will not come
 
 class NcclPlanted : public NcclCase {
  protected:
@@ -24,7 +26,7 @@ class NcclPlanted : public NcclCase {
   ~NcclPlanted() override {
     EXPECT_EQ(cudaStreamSynchronize(gathering_), cudaSuccess);
     EXPECT_EQ(cudaStreamDestroy(gathering_), cudaSuccess);
-    set_patience(60);
+    set_patience(long_patience_s);
   }
 
   /// Two turns: blocks travel once around the ring, meanwhile all blocks are gathered. As a program that is
@@ -47,6 +49,7 @@ class NcclPlanted : public NcclCase {
       order(network_, compute_);
       order(gathering_, compute_);
     }
+    set_patience(patience_s_);
     require(cudaStreamSynchronize(compute_) == cudaSuccess);
     if (right_on_all_ranks()) {
       check_data();
@@ -80,6 +83,7 @@ class NcclPlanted : public NcclCase {
   [[nodiscard]] int next() const { return (rank_ + 1) % size_; }
   [[nodiscard]] int previous() const { return (rank_ - 1 + size_) % size_; }
 
+  double patience_s_ = long_patience_s;  ///< of the wait for all that was asked for
   cudaStream_t gathering_ = nullptr;
   ncclComm_t ring_ = nullptr;
   ncclComm_t gather_ = nullptr;
@@ -128,12 +132,12 @@ TEST_P(NcclPlanted, Nothing) {
 }
 
 TEST_P(NcclPlanted, WrongPeerOfASend) {
-  set_patience(0.3);
+  patience_s_ = short_patience_s;
   expect_found(Bug::wrong_peer, 1, size_ == 2 ? "to itself" : "of 'ring'");
 }
 
 TEST_P(NcclPlanted, WrongPeerOfAReceive) {
-  set_patience(0.3);
+  patience_s_ = short_patience_s;
   expect_found(Bug::wrong_peer, 4, size_ == 2 ? "to itself" : "of 'ring'");
 }
 
@@ -154,12 +158,12 @@ TEST_P(NcclPlanted, SwappedGroups) {
 }
 
 TEST_P(NcclPlanted, TwoStreamsInAGroup) {
-  set_patience(0.3);
+  patience_s_ = short_patience_s;
   expect_found(Bug::two_streams, 2, "several streams");
 }
 
 TEST_P(NcclPlanted, TwoStreamsOfACommunicator) {
-  set_patience(0.3);
+  patience_s_ = short_patience_s;
   expect_found(Bug::two_streams, 6, "another stream");
 }
 
@@ -183,7 +187,7 @@ TEST_P(NcclPlanted, IgnoredAbort) {
   forget(ring);
   ASSERT_EQ(ncclCommAbort(ring), ncclSuccess);
   if (rank_ == size_ - 1) {
-    set_patience(0.3);
+    set_patience(short_patience_s);
     EXPECT_NE(cudaStreamSynchronize(network_), cudaSuccess);
     EXPECT_THAT(live_objects(), Contains("NCCL's 'ring'"));
   }
