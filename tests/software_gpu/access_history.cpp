@@ -34,6 +34,14 @@ AccessHistory::Pieces::iterator AccessHistory::cut(std::uint64_t address) {
   return pieces_.emplace_hint(after, address, std::move(rest));
 }
 
+AccessHistory::Access AccessHistory::access_of(const Operation& operation) {
+  if (last_.stamp != operation.stamp) {
+    last_ = {
+        .stamp = operation.stamp, .stream = operation.stream, .name = &*names_.insert(operation.name).first};
+  }
+  return last_;
+}
+
 void AccessHistory::merge(std::uint64_t begin, std::uint64_t end) {
   auto piece = pieces_.lower_bound(begin);
   if (piece != pieces_.begin()) {
@@ -53,8 +61,7 @@ void AccessHistory::merge(std::uint64_t begin, std::uint64_t end) {
 std::vector<AccessHistory::Conflict> AccessHistory::note(const Operation& operation, std::uint64_t begin,
                                                          std::uint64_t end, AccessMode mode) {
   Conflicts conflicts;
-  const Access mine{
-      .stamp = operation.stamp, .stream = operation.stream, .name = &*names_.insert(operation.name).first};
+  const Access mine = access_of(operation);
   auto piece = cut(begin);
   cut(end);
   for (std::uint64_t at = begin; at < end; at = std::prev(piece)->second.end) {

@@ -55,8 +55,12 @@ class AccessHistory {
   Pieces::iterator cut(std::uint64_t address);
   void merge(std::uint64_t begin, std::uint64_t end);
 
+  /// The operation as an access.
+  Access access_of(const Operation& operation);
+
   Pieces pieces_;
   std::set<std::string> names_;
+  Access last_;  ///< operations come with many accesses in a row
 };
 
 }  // namespace hcp::software_gpu

@@ -13,7 +13,8 @@ namespace hcp::software_gpu {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr std::chrono::microseconds between_tries{50};
+constexpr std::chrono::microseconds shortest_pause{50};
+constexpr std::chrono::microseconds longest_pause{1000};  // many ranks may wait on few cores
 
 }  // namespace
 
@@ -139,17 +140,20 @@ bool Engine::step_until(const std::function<bool()>& done) {
 
 std::string Engine::wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& done) {
   SteadyClock::time_point last = SteadyClock::now();
+  std::chrono::microseconds pause = shortest_pause;
   while (!done()) {
     if (step_until(done)) {
       last = SteadyClock::now();
+      pause = shortest_pause;
       continue;
     }
     if (std::chrono::duration<double>(SteadyClock::now() - last).count() > patience_s_) {
       return "nothing has moved for " + std::to_string(patience_s_) + " s; next are" + heads();
     }
     lock.unlock();
-    std::this_thread::sleep_for(between_tries);
+    std::this_thread::sleep_for(pause);
     lock.lock();
+    pause = std::min(2 * pause, longest_pause);
   }
   return {};
 }

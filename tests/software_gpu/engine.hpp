@@ -53,11 +53,11 @@ class Stream {
   Stream(Engine& engine, int number, int device, Stamp last)
       : engine_{engine}, number_{number}, device_{device}, last_{last} {}
 
+  void submit(std::string name, Advance advance, bool mark);
+
   Engine& engine_;
   int number_;
   int device_;
-  void submit(std::string name, Advance advance, bool mark);
-
   bool runs_kernels_ = false;
   Stamp last_;  ///< submitted
   Clock clock_;

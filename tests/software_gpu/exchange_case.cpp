@@ -1,10 +1,12 @@
 #include "tests/software_gpu/exchange_case.hpp"
 
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "tests/ptx/ptx_case.hpp"
 #include "tests/software_gpu/runtime_case.hpp"
@@ -150,9 +152,8 @@ class Exchange {
   void* download_ = nullptr;
 };
 
-}  // namespace
-
-std::vector<std::uint32_t> expected_exchange() {
+/// Of a run with all steps: one word per thread of both rounds.
+std::vector<std::uint32_t> expected_results() {
   std::vector<std::uint32_t> expected;
   for (std::uint32_t round = 0; round < rounds; ++round) {
     for (std::size_t thread = 0; thread < words; ++thread) {
@@ -162,14 +163,12 @@ std::vector<std::uint32_t> expected_exchange() {
   return expected;
 }
 
-std::vector<std::uint32_t> run_exchange(const ExchangeSteps& steps) {
-  return Exchange{steps}.run();
-}
+}  // namespace
 
 ExchangeOutcome exchange_under(unsigned schedule, const ExchangeSteps& steps) {
   set_schedule(schedule);
   ExchangeOutcome outcome;
-  outcome.right = run_exchange(steps) == expected_exchange();
+  outcome.right = Exchange{steps}.run() == expected_results();
   set_schedule(0);
   outcome.findings = take_misuses();
   for (const Launch& launch : take_launches()) {

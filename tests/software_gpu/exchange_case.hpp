@@ -2,9 +2,6 @@
 /// kernel, result to the host; two rounds in the same memory. Right as it stands; each step can be left out.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,15 +14,8 @@ struct ExchangeSteps {
   bool host_waits_before_uploading_again = true;
 };
 
-/// What the host has got, one word per thread of both rounds.
-[[nodiscard]] std::vector<std::uint32_t> run_exchange(const ExchangeSteps& steps);
-
-/// Of a run with all steps.
-[[nodiscard]] std::vector<std::uint32_t> expected_exchange();
-
-/// Wrong in results or not, and how often: the findings of run_exchange under a schedule.
 struct ExchangeOutcome {
-  bool right = false;
+  bool right = false;  ///< what the host has got in the end
   std::vector<std::string> findings;
 };
 [[nodiscard]] ExchangeOutcome exchange_under(unsigned schedule, const ExchangeSteps& steps = {});

@@ -15,7 +15,6 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// 0 runs all at once.
 class EverySchedule : public testing::TestWithParam<unsigned> {
  protected:
   static void expect_found(const ExchangeSteps& steps, const std::string& words) {
