@@ -4,6 +4,7 @@
 #include <array>
 
 #include "kernels/cuda/back_end.hpp"
+#include "kernels/cuda/devices.hpp"
 #include "tests/comm/test_patterns.hpp"
 
 namespace hcp {
@@ -12,6 +13,12 @@ namespace {
 MemoryLedger& ledger() {
   static MemoryLedger of_all;
   return of_all;
+}
+
+/// Each rank its own, where there are as many.
+int device_of(int rank) {
+  const std::vector<int> devices = find_devices().indices;
+  return devices.at(static_cast<std::size_t>(rank) % devices.size());
 }
 
 }  // namespace
@@ -30,7 +37,7 @@ std::vector<std::byte> DeviceBytes::values() const {
   return values;
 }
 
-DeviceRank::DeviceRank() : device{make_cuda_back_end(world.rank())} {}
+DeviceRank::DeviceRank() : device{make_cuda_back_end(device_of(world.rank()))} {}
 
 void DeviceRank::copy(const DeviceBytes& from, const DeviceBytes& to) {
   const auto floats = static_cast<std::int64_t>(from.span().size() / sizeof(float));

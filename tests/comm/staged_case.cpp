@@ -6,9 +6,9 @@
 #include "tests/comm/test_patterns.hpp"
 
 namespace hcp {
-void StagedCase::send_once_round(Transport& transport, std::size_t floats) {
+bool StagedCase::goes_round(Transport& transport, std::size_t floats) {
   const int size = transport.size();
-  if (size == 1) return;
+  if (size == 1) return true;
   const int next = (transport.rank() + 1) % size;
   const int previous = (transport.rank() + size - 1) % size;
   const std::size_t bytes = floats * sizeof(float);
@@ -31,7 +31,7 @@ void StagedCase::send_once_round(Transport& transport, std::size_t floats) {
     copy(arriving, result);
   }
   for (Ticket& ticket : tickets) ticket.finish();
-  EXPECT_EQ(result.values(), own) << floats << " numbers";
+  return result.values() == own;
 }
 
 void StagedCase::exchange_under_one_tag(Transport& transport) {

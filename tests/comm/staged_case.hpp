@@ -21,7 +21,8 @@ class StagedCase : public testing::Test, protected DeviceRank {
 
   /// Once round a ring, with buffers that change hands without the host: made by kernels right before each
   /// post, used by kernels right after each wait.
-  void send_once_round(Transport& transport, std::size_t floats);
+  /// @return whether each rank has got its own numbers back
+  [[nodiscard]] bool goes_round(Transport& transport, std::size_t floats);
   /// Long and short messages between pairs of ranks in sets that are open together and waited for backwards.
   void exchange_under_one_tag(Transport& transport);
 
