@@ -36,6 +36,7 @@ class RankState {
     if (serialized && posted_) stream.wait_for(last_set_);
   }
   void set_posted(const Stream& stream) {
+    if (!serialized) return;
     last_set_.record(stream);
     posted_ = true;
   }
