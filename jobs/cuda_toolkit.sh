@@ -20,6 +20,7 @@ hcp_find_nvcc() {
 
 # hcp_provide_nvcc DIRECTORY: after it hcp_find_nvcc finds one, or it has said why not and returns 77.
 hcp_provide_nvcc() {
+  if [[ -e $1 && ! -e $1/nvidia/nccl/include/nccl.h ]]; then rm -rf "$1"; fi # from before NCCL was one of them
   if hcp_find_nvcc "$1" >/dev/null; then return 0; fi
   if ! python3 -m pip --version >/dev/null 2>&1; then
     echo "skipped: there is no nvcc, and no pip for python3 that would install NVIDIA's (Debian: python3-pip)"

@@ -74,7 +74,7 @@ hcp_install_missing_() {
 
 hcp_check_tools_() {
   local tool missing=()
-  for tool in c++ cmake mpicxx mpirun python3; do
+  for tool in c++ cmake pkg-config mpicxx mpirun python3; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
   ((${#missing[@]})) || return 0

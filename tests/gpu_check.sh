@@ -108,6 +108,17 @@ program() {
 }
 program 'the program on the device' 1 --backend cuda --attention-mask-type causal
 step 'staged transport, 4 ranks on one GPU' 60 "$here/run.sh" -n 4 comm_staged_transport_test_on_one_device
+schemes=p2p,all_gather,a2a # one for each layer
+for inner in p2p all_gather a2a; do
+  for outer in p2p all_gather a2a; do schemes+=,$inner+$outer; done
+done
+program 'every scheme, 4 ranks on one GPU' 4 --backend cuda --transport staged --attention-mask-type causal \
+  --simulate-ranks-per-node 2 --num-layers 12 --cp-comm-type "$schemes"
+if python3 -c 'import ctypes; ctypes.CDLL("libnccl.so.2")' 2>>"$log"; then
+  step 'NCCL, 1 rank' 60 "$here/run.sh" -n 1 comm_nccl_one_rank_test_on_one_device
+else
+  say 'NCCL: not on this machine, not run'
+fi
 program 'the program on two ranks' 2 --backend cpu --simulate-ranks-per-node 1
 
 PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer

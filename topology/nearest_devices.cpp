@@ -11,12 +11,13 @@ namespace {
 
 /// One rank on one device; the smallest is made first.
 struct Match {
-  int ranks_before = 0;  ///< that have the device already
+  int ranks_before = 0;     ///< that have the device already
+  std::size_t choices = 0;  ///< devices that the rank sees
   int distance = 0;
   std::size_t rank = 0;
   std::size_t place = 0;  ///< of the device in the rank's list
 
-  [[nodiscard]] auto order() const { return std::tie(ranks_before, distance, rank, place); }
+  [[nodiscard]] auto order() const { return std::tie(ranks_before, choices, distance, rank, place); }
 };
 
 }  // namespace
@@ -33,7 +34,7 @@ std::vector<int> nearest_devices(std::span<const std::vector<VisibleDevice>> ran
       }
       for (std::size_t place = 0; chosen[rank] == none && place < ranks[rank].size(); ++place) {
         const VisibleDevice& device = ranks[rank][place];
-        possible.push_back({ranks_of_device[device.id], device.distance, rank, place});
+        possible.push_back({ranks_of_device[device.id], ranks[rank].size(), device.distance, rank, place});
       }
     }
     const Match best = *std::ranges::min_element(possible, {}, &Match::order);

@@ -13,9 +13,9 @@ struct VisibleDevice {
   int distance = 0;  ///< from the CPUs of the rank; any unit
 };
 
-/// Every rank gets the nearest device of those that fewest ranks have got so far, so a device has a second
-/// rank only when the ranks that see it find no free one. Of equal distances the lower rank and then the
-/// device that it counts first win. The same on every rank that asks with the same lists.
+/// Every rank gets the nearest device of those that fewest ranks have got so far. Who sees fewer devices
+/// comes before who sees more; of equal distances the lower rank and then the device that it counts first
+/// win. The same on every rank that asks with the same lists.
 /// @param ranks  [rank of the host]: the devices that it sees, at least one
 /// @return [rank of the host]: index into its list
 /// @throws std::invalid_argument if a rank sees none

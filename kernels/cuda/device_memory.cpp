@@ -1,5 +1,6 @@
 #include "kernels/cuda/device_memory.hpp"
 
+#include <exception>
 #include <new>
 
 #include "kernels/cuda/check.hpp"
@@ -7,6 +8,9 @@
 namespace hcp::cuda {
 
 DeviceMemory::~DeviceMemory() {
+  if (std::uncaught_exceptions() > 0) {
+    return;  // cudaFree waits for the device, and what that waits for may never come
+  }
   free_released();
 }
 
@@ -62,6 +66,9 @@ void DeviceMemory::free_released() {
 }
 
 void FreePinned::operator()(std::byte* data) const noexcept {
+  if (std::uncaught_exceptions() > 0) {
+    return;  // as in ~DeviceMemory
+  }
   static_cast<void>(cudaFreeHost(data));
 }
 

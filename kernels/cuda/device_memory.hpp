@@ -25,7 +25,8 @@ class DeviceMemory final : public MemorySource {
   explicit DeviceMemory(std::shared_ptr<Stream> stream) : stream_{std::move(stream)} {}
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
-  /// All buffers must have been released.
+  /// All buffers must have been released. Frees nothing while an exception unwinds, as pinned memory does:
+  /// the device may never come to an end then, and the program has to.
   ~DeviceMemory() override;
 
   [[nodiscard]] MemorySpace space() const override { return MemorySpace::device; }

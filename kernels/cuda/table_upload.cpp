@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "kernels/cuda/check.hpp"
@@ -45,6 +46,9 @@ TableUpload::TableUpload(std::shared_ptr<Stream> stream, std::shared_ptr<DeviceM
     : stream_{std::move(stream)}, memory_{std::move(memory)} {}
 
 TableUpload::~TableUpload() {
+  if (std::uncaught_exceptions() > 0) {
+    return;  // what the stream waits for may never come
+  }
   static_cast<void>(cudaStreamSynchronize(stream_->get()));
 }
 

@@ -50,7 +50,7 @@ class TableUpload {
   TableUpload(std::shared_ptr<Stream> stream, std::shared_ptr<DeviceMemory> memory);
   TableUpload(const TableUpload&) = delete;
   TableUpload& operator=(const TableUpload&) = delete;
-  /// Waits for the copies on their way.
+  /// Waits for the copies on their way; except while an exception unwinds, as DeviceMemory.
   ~TableUpload();
 
   /// The tables may go when it returns.

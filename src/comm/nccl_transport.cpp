@@ -167,7 +167,7 @@ class NcclTransport : public Transport {
     if (error.empty()) return;
     shared_->communicators.abort_all();
     throw std::runtime_error{"NCCL failed on world rank " + std::to_string(peers_.world_rank_of(rank())) +
-                             (set.what.empty() ? "" : " in " + set.what) + ": " + error};
+                             (set.what.empty() ? "" : ", noticed in " + set.what) + ": " + error};
   }
 
   std::string timeout_text(const OpenSet& set) const {

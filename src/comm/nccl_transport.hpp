@@ -2,7 +2,7 @@
 /// before Ticket::finish. But two ranks connect when they first exchange something, and then post() returns
 /// when both have posted it: that is in NCCL's calls, and no deadline of the transport ends it.
 ///
-/// Nothing of it has run on hardware with more than one device. On a software GPU the order of all calls, the
+/// Nothing of it has run on hardware. On a software GPU the order of all calls, the
 /// life of buffers, counts and peers were checked; not whether NCCL's kernels make progress beside each other
 /// and beside attention, what is behind a failing network, and how long aborts take.
 #pragma once

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "src/comm/sent_counts.hpp"
@@ -42,6 +43,9 @@ class StagedTransport final : public Transport {
 
   Ticket post(const MessageSet& messages) override {
     end_.peers.check(messages);
+    if (messages.collective != Collective::none) {
+      throw std::logic_error{"the staged transport knows no collectives (" + messages.what + ")"};
+    }
     const int id = carrier_->open(end_, messages);
     sent_.add(messages);
     ++unfinished_;

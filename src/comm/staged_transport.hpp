@@ -51,7 +51,7 @@ class StagedTransports {
   /// Collective over `comm`, of which a private duplicate is made; so is its destruction, except while an
   /// exception unwinds.
   /// @param timeout_s  seconds that Ticket::wait waits for messages whose stream has come to them
-  /// @throws MpiError, std::runtime_error if CUDA fails
+  /// @throws MpiError, std::runtime_error if CUDA fails; Transport::post std::logic_error for a collective
   [[nodiscard]] std::unique_ptr<Transport> make(const MpiCommunicator& comm, double timeout_s);
 
  private:

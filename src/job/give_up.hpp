@@ -11,6 +11,6 @@ namespace hcp {
 [[noreturn]] void give_up(const std::string& message);
 
 /// Longer than the deadlines of the transports and that of the watchdog lie apart.
-inline constexpr double seconds_to_listen = 2.0;
+inline constexpr double seconds_to_listen = 3.0;
 
 }  // namespace hcp

@@ -72,7 +72,7 @@ struct Gathers {
   std::ptrdiff_t all = 0;
   std::ptrdiff_t collective = 0;
 };
-Gathers gathers_of(const LayerGeometry& geometry) {
+Gathers count_gathers(const LayerGeometry& geometry) {
   const ExchangePlan plan = make_exchange_plan(geometry, 0);
   const std::vector<Transfer>& transfers = plan.forward.transfers;
   const auto is_gather = [&](const Transfer& transfer) {
@@ -205,7 +205,7 @@ std::string JobPlan::note_on_messages() const {
   }
   Gathers gathers;
   for (const LayerGeometry& geometry : geometries_) {
-    const Gathers more = gathers_of(geometry);
+    const Gathers more = count_gathers(geometry);
     gathers.all += more.all;
     gathers.collective += more.collective;
   }

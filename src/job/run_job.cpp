@@ -17,8 +17,9 @@
 namespace hcp {
 namespace {
 
-/// The transports' own deadlines come first: they know the peer.
-constexpr double watchdog_grace_s = 1.0;
+/// The transports' own deadlines come first: they know the peer. It may take them a second to end what is
+/// under way (nccl_communicator.cpp).
+constexpr double watchdog_grace_s = 2.0;
 static_assert(watchdog_grace_s < seconds_to_listen);
 
 ExitStatus status_of(const ResultRow& result, const RunRecord& record, bool stopped) {
@@ -63,7 +64,12 @@ ExitStatus run_job(JobConfig config, const MpiCommunicator& everyone,
   HierarchicalCommunicators communicators{everyone, layout, plan->grid()};
   const Transports transports =
       make_transports(config, facts.transport, back_end, everyone, make_host_transport);
-  CellRun cell{config, *plan, communicators, std::move(back_end), transports.make};
+  CellRun cell{
+      config, *plan, communicators, std::move(back_end),
+      [&](const MpiCommunicator& communicator, double timeout_s) {
+        watchdog.enter("creating a communicator of " + std::to_string(communicator.size()) + " ranks");
+        return transports.make(communicator, timeout_s);
+      }};
   load_input(input, *plan, communicators, cell,
              [&](int layer) { watchdog.enter("the input of layer " + std::to_string(layer)); });
 

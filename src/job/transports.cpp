@@ -115,7 +115,7 @@ ChosenTransport choose_transport(const JobConfig& config, const std::optional<Ra
   std::string remedy = "start one rank per device";
   std::optional<std::string> obstacle = shared_device(all_gather(world, device->text()), layout);
   if (!obstacle) {
-    remedy = "install the same NCCL everywhere";
+    remedy = "every rank needs the same NCCL, 2.14 or later";
     obstacle = missing_nccl(gathered(search(), world), layout);
   }
   if (!obstacle) {

@@ -37,9 +37,10 @@ TEST(NcclAsynchronousError, EndsAllLevelsInNcclsWords) {
   } catch (const std::runtime_error& error) {
     text = error.what();
   }
-  EXPECT_EQ(text,
-            "NCCL failed on world rank 0 in layer 0, forward, level 1, step 3: remote process exited; "
-            "a cable was pulled");
+  EXPECT_EQ(
+      text,
+      "NCCL failed on world rank 0, noticed in layer 0, forward, level 1, step 3: remote process exited; "
+      "a cable was pulled");
   EXPECT_EQ(ask_library("failing_nccl_aborted"), 2);
   EXPECT_EQ(ask_library("failing_nccl_open"), 0);
   EXPECT_THROW(static_cast<void>(outer->post({.sends = {}, .receives = {}, .what = ""})), std::runtime_error);

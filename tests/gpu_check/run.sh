@@ -12,7 +12,7 @@ if [[ ! -d $files ]]; then
   fi
   mv "$files.part" "$files"
 fi
-export PATH=$files/bin:$PATH LD_LIBRARY_PATH=$files/lib
+export PATH=$files/bin:$PATH LD_LIBRARY_PATH=$files/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export OPAL_PREFIX=$files/openmpi OPAL_BINDIR=$files/bin OPAL_LIBDIR=$files/lib OPAL_PKGLIBDIR=$files/openmpi/plugins
 export OPAL_PKGDATADIR=$files/openmpi/help OPAL_SYSCONFDIR=$files/openmpi/etc
 export OMPI_MCA_plm=isolated # one machine, which need not have ssh

@@ -83,7 +83,7 @@ class WithoutNccl(program_case.ProgramCase):
         self.assertEqual(self.run_to_end(2, *PROBLEM, "--backend", "cuda", "--transport", "nccl"), 2, self.stderr())
         self.assertEqual(len(self.messages()), 1, self.stderr())
         who = f"NCCL cannot be used by world rank 0 on {os.uname().nodename}"
-        self.assertRegex(self.messages()[0], f"^--transport nccl: {who}: {reason}; install the same NCCL everywhere, or "
+        self.assertRegex(self.messages()[0], f"^--transport nccl: {who}: {reason}; every rank needs the same NCCL, 2.14 or later, or "
                          "use staged$")
         self.assertEqual(self.run_to_end(2, *PROBLEM, "--backend", "cuda"), 0, self.stdout() + self.stderr())
         self.assertRegex(self.header()["transport"], rf"^staged \({who}: {reason}\), ")

@@ -116,7 +116,7 @@ TEST_F(TransportOfRanks, WhoeverInsistsOnNcclIsToldWhatIsMissing) {
   EXPECT_THAT(
       refusal(false, no_nccl),
       AllOf(HasSubstr("--transport nccl: NCCL cannot be used by world rank 0 on host0: libnccl.so.2 is on"),
-            HasSubstr("install the same NCCL everywhere, or use staged")));
+            HasSubstr("every rank needs the same NCCL, 2.14 or later, or use staged")));
   EXPECT_THAT(refusal(true, nccl_2_28),
               AllOf(HasSubstr("--transport nccl: world ranks 0"), HasSubstr("share Abacus 0000:1b:00.0"),
                     HasSubstr("start one rank per device, or use staged")));

@@ -56,6 +56,8 @@ TEST(NearestDevices, RanksThatSeeDifferentDevices) {
   // Both see the same two, in different order.
   EXPECT_THAT(chosen({{{"a", 2}, {"b", 2}}, {{"b", 2}, {"a", 2}}}), ElementsAre(0, 0));
   EXPECT_THAT(chosen({{{"a", 2}, {"b", 2}}, {{"a", 2}, {"b", 2}}, {{"c", 2}}}), ElementsAre(0, 1, 0));
+  // The second sees one alone, and the first leaves it to that one.
+  EXPECT_THAT(chosen({{{"a", 0}, {"b", 2}}, {{"a", 2}}}), ElementsAre(1, 0));
 }
 
 TEST(NearestDevices, ARankWithoutDevicesIsRefused) {
