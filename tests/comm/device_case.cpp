@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
+#include <string>
 
 #include "kernels/cuda/back_end.hpp"
 #include "kernels/cuda/devices.hpp"
@@ -48,6 +50,34 @@ void DeviceRank::copy(const DeviceBytes& from, const DeviceBytes& to) {
 void DeviceRank::fill(const DeviceBytes& memory, float value) {
   device.kernel->fill(memory.floats(), static_cast<std::int64_t>(memory.span().size() / sizeof(float)),
                       value);
+}
+
+bool DeviceRank::goes_round(Transport& transport, std::size_t floats) {
+  const int size = transport.size();
+  if (size == 1) return true;
+  const int next = (transport.rank() + 1) % size;
+  const int previous = (transport.rank() + size - 1) % size;
+  const std::size_t bytes = floats * sizeof(float);
+  const std::vector<std::byte> own = pattern({.from = transport.rank(), .to = 0}, bytes);
+  const DeviceBytes source{*device.memory, own};
+  const DeviceBytes outgoing{*device.memory, bytes};
+  const DeviceBytes arriving{*device.memory, bytes};
+  const DeviceBytes result{*device.memory, bytes};
+  std::vector<Ticket> tickets;
+  copy(source, result);
+  for (int step = 0; step < size; ++step) {
+    fill(arriving, 3.0F);
+    copy(result, outgoing);
+    tickets.push_back(transport.post({.sends = {{.peer = next, .tag = 0, .parts = {outgoing.span()}}},
+                                      .receives = {{.peer = previous, .tag = 0, .parts = {arriving.span()}}},
+                                      .what = "step " + std::to_string(step)}));
+    fill(result, 1.0F);
+    tickets.back().wait();
+    fill(outgoing, 2.0F);
+    copy(arriving, result);
+  }
+  for (Ticket& ticket : tickets) ticket.finish();
+  return result.values() == own;
 }
 
 void carry_out(Transport& transport, const MessageSet& messages) {
@@ -125,6 +155,20 @@ std::vector<std::size_t> exchange_with_all(Transport& transport, MemorySource& m
     EXPECT_GE(untouched, static_cast<std::ptrdiff_t>(3 * gap)) << "written beside the parts";
   }
   return sent;
+}
+
+void expect_refusals(Transport& transport, MemorySource& memory) {
+  const DeviceBytes bytes{memory, 4};
+  const int other = (transport.rank() + 1) % transport.size();
+  const auto post_to = [&](int peer, std::vector<std::span<std::byte>> parts) {
+    carry_out(transport,
+              {.sends = {{.peer = peer, .tag = 0, .parts = std::move(parts)}}, .receives = {}, .what = ""});
+  };
+  EXPECT_THROW(post_to(transport.rank(), {bytes.span()}), std::logic_error);
+  EXPECT_THROW(post_to(transport.size(), {bytes.span()}), std::logic_error);
+  EXPECT_THROW(post_to(-1, {bytes.span()}), std::logic_error);
+  EXPECT_THROW(post_to(other, {}), std::logic_error);
+  EXPECT_THROW(post_to(other, {bytes.span().first(0)}), std::logic_error);
 }
 
 }  // namespace hcp

@@ -40,6 +40,11 @@ struct DeviceRank {
   void copy(const DeviceBytes& from, const DeviceBytes& to);
   void fill(const DeviceBytes& memory, float value);
 
+  /// Once round a ring, with buffers that change hands without the host: made by kernels right before each
+  /// post, used by kernels right after each wait.
+  /// @return whether each rank has got its own numbers back
+  [[nodiscard]] bool goes_round(Transport& transport, std::size_t floats);
+
   MpiCommunicator world = MpiCommunicator::duplicate(MPI_COMM_WORLD);
   BackEnd device;
 };
@@ -53,5 +58,8 @@ void exchange_with_neighbours(Transport& transport, MemorySource& memory, std::s
 /// Every rank exchanges messages of different sizes, each of three parts with gaps, with all others.
 /// @return bytes that this rank sent, by peer
 std::vector<std::size_t> exchange_with_all(Transport& transport, MemorySource& memory);
+
+/// Expects std::logic_error for messages to this rank itself, to no rank at all, and empty ones.
+void expect_refusals(Transport& transport, MemorySource& memory);
 
 }  // namespace hcp

@@ -105,33 +105,8 @@ TEST_P(NcclTransportTest, MessagesOfOpenSetsKeepTheirOrder) {
 /// right after each wait.
 TEST_P(NcclTransportTest, BuffersPassBetweenKernelsAndMessagesInTheOrderOfTheStream) {
   const auto transport = make_transport(world);
-  const int size = transport->size();
-  if (size == 1) return;
-  const int next = (transport->rank() + 1) % size;
-  const int previous = (transport->rank() + size - 1) % size;
   for (const std::size_t floats : {1U, 1000U}) {
-    const std::size_t bytes = floats * sizeof(float);
-    const std::vector<std::byte> own = pattern({.from = transport->rank(), .to = 0}, bytes);
-    const DeviceBytes source{*device.memory, own};
-    const DeviceBytes outgoing{*device.memory, bytes};
-    const DeviceBytes arriving{*device.memory, bytes};
-    const DeviceBytes result{*device.memory, bytes};
-    std::vector<Ticket> tickets;
-    copy(source, result);
-    for (int step = 0; step < size; ++step) {
-      fill(arriving, 3.0F);
-      copy(result, outgoing);
-      tickets.push_back(
-          transport->post({.sends = {{.peer = next, .tag = 0, .parts = {outgoing.span()}}},
-                           .receives = {{.peer = previous, .tag = 0, .parts = {arriving.span()}}},
-                           .what = "step " + std::to_string(step)}));
-      fill(result, 1.0F);
-      tickets.back().wait();
-      fill(outgoing, 2.0F);
-      copy(arriving, result);
-    }
-    for (Ticket& ticket : tickets) ticket.finish();
-    EXPECT_EQ(result.values(), own) << floats << " numbers once round the ring";
+    EXPECT_TRUE(goes_round(*transport, floats)) << floats << " numbers";
   }
 }
 
@@ -266,17 +241,12 @@ TEST_P(NcclTransportTest, CountsWhatNcclWasGiven) {
 
 TEST_P(NcclTransportTest, RefusesMessagesThatCannotBe) {
   const auto transport = make_transport(world);
+  expect_refusals(*transport, *device.memory);
   const DeviceBytes memory{*device.memory, 4};
-  const int other = (world.rank() + 1) % world.size();
-  const auto post_to = [&](int peer, std::vector<std::span<std::byte>> parts) {
-    carry_out(*transport,
-              {.sends = {{.peer = peer, .tag = 0, .parts = std::move(parts)}}, .receives = {}, .what = ""});
-  };
-  EXPECT_THROW(post_to(world.rank(), {memory.span()}), std::logic_error);
-  EXPECT_THROW(post_to(world.size(), {memory.span()}), std::logic_error);
-  EXPECT_THROW(post_to(-1, {memory.span()}), std::logic_error);
-  EXPECT_THROW(post_to(other, {}), std::logic_error);
-  EXPECT_THROW(post_to(other, std::vector(9, memory.span())), std::logic_error);
+  const Message in_nine_parts{
+      .peer = (world.rank() + 1) % world.size(), .tag = 0, .parts = std::vector(9, memory.span())};
+  EXPECT_THROW(carry_out(*transport, {.sends = {in_nine_parts}, .receives = {}, .what = ""}),
+               std::logic_error);
 }
 
 }  // namespace

@@ -6,33 +6,6 @@
 #include "tests/comm/test_patterns.hpp"
 
 namespace hcp {
-bool StagedCase::goes_round(Transport& transport, std::size_t floats) {
-  const int size = transport.size();
-  if (size == 1) return true;
-  const int next = (transport.rank() + 1) % size;
-  const int previous = (transport.rank() + size - 1) % size;
-  const std::size_t bytes = floats * sizeof(float);
-  const std::vector<std::byte> own = pattern({.from = transport.rank(), .to = 0}, bytes);
-  const DeviceBytes source{*device.memory, own};
-  const DeviceBytes outgoing{*device.memory, bytes};
-  const DeviceBytes arriving{*device.memory, bytes};
-  const DeviceBytes result{*device.memory, bytes};
-  std::vector<Ticket> tickets;
-  copy(source, result);
-  for (int step = 0; step < size; ++step) {
-    fill(arriving, 3.0F);
-    copy(result, outgoing);
-    tickets.push_back(transport.post({.sends = {{.peer = next, .tag = 0, .parts = {outgoing.span()}}},
-                                      .receives = {{.peer = previous, .tag = 0, .parts = {arriving.span()}}},
-                                      .what = "step " + std::to_string(step)}));
-    fill(result, 1.0F);
-    tickets.back().wait();
-    fill(outgoing, 2.0F);
-    copy(arriving, result);
-  }
-  for (Ticket& ticket : tickets) ticket.finish();
-  return result.values() == own;
-}
 
 void StagedCase::exchange_under_one_tag(Transport& transport) {
   const int peer = transport.rank() ^ 1;

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -19,10 +18,6 @@ class StagedCase : public testing::Test, protected DeviceRank {
   static constexpr double patience_s = 20;
   static constexpr std::int64_t chunk_bytes = 4096;
 
-  /// Once round a ring, with buffers that change hands without the host: made by kernels right before each
-  /// post, used by kernels right after each wait.
-  /// @return whether each rank has got its own numbers back
-  [[nodiscard]] bool goes_round(Transport& transport, std::size_t floats);
   /// Long and short messages between pairs of ranks in sets that are open together and waited for backwards.
   void exchange_under_one_tag(Transport& transport);
 

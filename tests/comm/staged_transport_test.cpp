@@ -127,17 +127,10 @@ TEST_F(StagedTransportTest, CountsMessagesAndWhatMpiWasGiven) {
 
 TEST_F(StagedTransportTest, RefusesMessagesThatCannotBe) {
   const auto transport = make_transport(world);
-  const DeviceBytes memory{*device.memory, 4};
-  const int other = (world.rank() + 1) % world.size();
-  const auto post_to = [&](int peer, std::vector<std::span<std::byte>> parts) {
-    carry_out(*transport,
-              {.sends = {{.peer = peer, .tag = 0, .parts = std::move(parts)}}, .receives = {}, .what = ""});
-  };
-  EXPECT_THROW(post_to(world.rank(), {memory.span()}), std::logic_error);
-  EXPECT_THROW(post_to(world.size(), {memory.span()}), std::logic_error);
-  EXPECT_THROW(post_to(-1, {memory.span()}), std::logic_error);
-  EXPECT_THROW(post_to(other, {}), std::logic_error);
-  EXPECT_THROW(post_to(other, {memory.span().first(0)}), std::logic_error);
+  expect_refusals(*transport, *device.memory);
+  EXPECT_THROW(
+      carry_out(*transport, {.sends = {}, .receives = {}, .collective = Collective::all_gather, .what = ""}),
+      std::logic_error);
 }
 
 }  // namespace
