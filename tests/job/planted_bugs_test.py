@@ -22,6 +22,7 @@ DOUBLE_RING = ("nccl", "p2p+p2p")
 GATHER = ("nccl", "all_gather")
 STAGED = ("staged", "p2p")
 STAGED_SWAP = ("staged", "a2a")
+STAGED_GATHER = ("staged", "all_gather")
 
 # What it means for the program, the bug, the call that has it (of several the first that matters in the program of today),
 # transport and scheme, and words of what is found where it is always the same.
@@ -42,7 +43,7 @@ BUGS = (
     ("a call gives the stream of another level", "two_streams", (1,), DOUBLE_RING, ""),
     ("a communicator is left behind", "leaked_communicator", (1,), RING, "never destroyed"),
     ("rows leave the device before they are packed", "skip_wait_on_compute", (1,), STAGED_SWAP, ""),
-    ("computes with a block that is still on its way to the device", "skip_wait_on_transport", (1,), STAGED, ""),
+    ("computes with a block that is still on its way to the device", "skip_wait_on_transport", (1,), STAGED_GATHER, ""),
     ("MPI gets a piece that has not left the device", "early_query", (1, 2), STAGED, ""),
     ("a piece of a message never leaves the device", "lost_copy", (10, 11), STAGED, ""),
 )
@@ -62,7 +63,7 @@ class PlantedBugs(program_case.ProgramCase):
             status = self.run_under(schedule, *where, bug)
             if status == 0 or "no call had the bug" in self.stderr():
                 return False
-            self.assertRegex(self.stderr(), words)
+            self.assertIn(words, self.stderr())
             statuses.append(str(status))
         print(f"{bug} with {' '.join(where)}: exit status {', '.join(statuses)}", flush=True)
         return True
@@ -74,7 +75,7 @@ class PlantedBugs(program_case.ProgramCase):
 
     def test_without_them_it_is_clean(self):
         for transport, scheme in sorted({where for *_, where, _ in BUGS}):
-            for schedule in SCHEDULES:
+            for schedule in SCHEDULES[:2]:
                 with self.subTest(transport=transport, scheme=scheme, schedule=schedule):
                     self.assertEqual(self.run_under(schedule, transport, scheme), 0, self.stdout() + self.stderr())
 
