@@ -74,7 +74,9 @@ TEST(PlanOrder, FindsSetsThatMeetTwoSetsOfOneRank) {
     const auto* found = std::get_if<Post>(&i.action);
     return found != nullptr && found->transfer == first_id;
   });
-  program.instructions.insert(std::next(post), Instruction{Post{second_id}});
+  Instruction post_second = *post;
+  std::get<Post>(post_second.action).transfer = second_id;
+  program.instructions.insert(std::next(post), post_second);
   EXPECT_THAT(order_faults(group.plans, Pass::backward),
               Contains(HasSubstr("in no order that suits all ranks")));
 }
