@@ -44,13 +44,12 @@ class ContextParallelAttention::Execution {
         std::visit(*this, instruction.action);
         a_.clock_.end();
         record_phase(interval);
-        catch_up(most_phases_ahead);
       }
       for (const ArrayId id : lifetimes.freed_after[i]) {
         a_.buffers_[index(id)] = Buffer{};
       }
     }
-    catch_up(0);
+    catch_up();
     set_times();
   }
 
@@ -152,10 +151,6 @@ class ContextParallelAttention::Execution {
     int posted;  ///< transfer that it posts
   };
 
-  /// Enough to keep a device busy. Fewer than a kernel takes before it makes the host wait by itself
-  /// (TableUpload): a host that waits here knows for what.
-  static constexpr std::size_t most_phases_ahead = 12;
-
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
   static PhaseKind kind_of(const Post&) { return PhaseKind::post; }
@@ -218,12 +213,11 @@ class ContextParallelAttention::Execution {
     a_.log_.push_back(phase_);
   }
 
-  /// The host has run ahead of a device, and waits for its phases and messages one by one, until no more than
-  /// so many are ahead. Each is told once more, so that it has its own time to finish. Messages in the order
-  /// of their posts: the first that do not finish are those that a peer did not answer.
-  void catch_up(std::size_t phases_ahead) {
-    for (; caught_up_ + phases_ahead < timed_.size(); ++caught_up_) {
-      const Timed& timed = timed_[caught_up_];
+  /// The host has run ahead of a device, and now waits for its phases and messages one by one. Each is told
+  /// once more, so that it has its own time to finish. Messages in the order of their posts: the first that
+  /// do not finish are those that a peer did not answer.
+  void catch_up() {
+    for (const Timed& timed : timed_) {
       tell(a_.log_[timed.phase]);
       a_.clock_.wait(timed.last);
       if (timed.posted != nothing_posted) {
@@ -300,7 +294,6 @@ class ContextParallelAttention::Execution {
   std::vector<std::optional<Ticket>> open_;  ///< by transfer
   int posted_ = nothing_posted;              ///< transfer of the phase that is under way
   std::vector<Timed> timed_;                 ///< phases of this pass in the log
-  std::size_t caught_up_ = 0;                ///< of these, the first ones, which are done
   Phase phase_;
 };
 
